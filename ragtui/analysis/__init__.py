@@ -1,0 +1,1 @@
+"""What runs mean: pure functions over recorded runs."""

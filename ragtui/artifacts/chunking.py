@@ -1,0 +1,166 @@
+"""Documents cut into chunks: spans with exact offsets, ordered by (document id, start)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ragtui.artifacts.cache import ArtifactCache
+from ragtui.errors import InvalidInput
+from ragtui.artifacts.recipes import Chunking, canonical
+from ragtui.ids import content_id
+from ragtui.inputs.corpus import CorpusSnapshot
+
+KIND = "chunks"
+_FILE = "chunks.json"
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$", re.MULTILINE)
+_FENCE = re.compile(r"^ {0,3}(```|~~~)", re.MULTILINE)
+
+
+class _Columns(msgspec.Struct):
+    """What is stored: for each chunk its document's position, its start and end, and its heading path."""
+
+    doc: list[int]
+    start: list[int]
+    end: list[int]
+    headings: list[str]
+
+
+class ChunkSet:
+    """The chunks of a snapshot in columns. A chunk's ordinal is its row.
+
+    `doc`, `start`, `end` are int64 arrays of shape (n,); `headings[i]` is the path above chunk i, e.g. `Stoves > Fuel`.
+    """
+
+    def __init__(self, chunk_set_id: str, corpus: CorpusSnapshot, columns: _Columns) -> None:
+        self.id = chunk_set_id
+        self.corpus = corpus
+        self.doc: NDArray[np.int64] = np.asarray(columns.doc, np.int64)
+        self.start: NDArray[np.int64] = np.asarray(columns.start, np.int64)
+        self.end: NDArray[np.int64] = np.asarray(columns.end, np.int64)
+        self.headings = columns.headings
+
+    def __len__(self) -> int:
+        return len(self.doc)
+
+    def doc_id(self, ordinal: int) -> str:
+        """The id of the chunk's document."""
+        return self.corpus.documents[self.doc[ordinal]].id
+
+    def text(self, ordinal: int) -> str:
+        """The chunk's text: `document.text[start:end]`."""
+        return self.corpus.documents[self.doc[ordinal]].text[self.start[ordinal] : self.end[ordinal]]
+
+    def name(self, ordinal: int) -> str:
+        """The chunk's id as shown: `doc_id#start-end`."""
+        return f"{self.doc_id(ordinal)}#{self.start[ordinal]}-{self.end[ordinal]}"
+
+    def indexed_texts(self) -> list[str]:
+        """What is searched for each chunk: its heading path, if it has one, and its text."""
+        documents = [document.text for document in self.corpus.documents]
+        rows = zip(self.doc.tolist(), self.start.tolist(), self.end.tolist(), self.headings, strict=True)
+        return [f"{path}\n{documents[d][s:e]}" if path else documents[d][s:e] for d, s, e, path in rows]
+
+    @cached_property
+    def ordinals(self) -> dict[tuple[str, int, int], int]:
+        """Ordinal of each (doc id, start, end)."""
+        ids = [self.corpus.documents[doc].id for doc in self.doc.tolist()]
+        return {key: row for row, key in enumerate(zip(ids, self.start.tolist(), self.end.tolist(), strict=True))}
+
+
+def chunk_recipe(chunking: Chunking) -> dict[str, Any]:
+    """The recipe with the algorithm's name and version; fields that the strategy ignores are left out."""
+    if chunking.strategy == "document":
+        return {"strategy": "document", "algorithm": "whole-document-v1"}
+    algorithm = f"semantic-text-splitter-{version('semantic-text-splitter')}/markdown-v1"
+    return canonical(chunking) | {"algorithm": algorithm}
+
+
+def chunk_set_id(corpus_id: str, chunking: Chunking) -> str:
+    """The id that the chunks of this corpus under this recipe have, built or not."""
+    return content_id({"kind": KIND, "corpus": corpus_id, "recipe": chunk_recipe(chunking)})
+
+
+def chunk_set(corpus: CorpusSnapshot, chunking: Chunking, cache: ArtifactCache, **options: Any) -> ChunkSet:
+    """The chunk set, from the cache or built into it. `options` go to `ArtifactCache.get`."""
+    artifact_id = chunk_set_id(corpus.corpus_id, chunking)
+    # One chunk a document needs no file: it is read off the snapshot.
+    if chunking.strategy == "document":
+        return ChunkSet(artifact_id, corpus, _whole_documents(corpus))
+    built: list[_Columns] = []
+
+    def build(folder: Path) -> None:
+        built.append(cut(corpus, chunking))
+        (folder / _FILE).write_bytes(msgspec.json.encode(built[0]))
+
+    folder = cache.get(KIND, artifact_id, chunk_recipe(chunking), build, **options)
+    columns = built[0] if built else msgspec.json.decode((folder / _FILE).read_bytes(), type=_Columns)
+    return ChunkSet(artifact_id, corpus, columns)
+
+
+def cut(corpus: CorpusSnapshot, chunking: Chunking) -> _Columns:
+    """Cut every document; a document that gives no chunk (it is all white space to the splitter) is an error."""
+    from semantic_text_splitter import MarkdownSplitter
+
+    if chunking.strategy == "document":
+        return _whole_documents(corpus)
+    splitter = MarkdownSplitter(chunking.size, overlap=chunking.overlap)
+    columns = _Columns([], [], [], [])
+    for position, document in enumerate(corpus.documents):
+        chunks = splitter.chunk_indices(document.text)
+        if not chunks:
+            raise InvalidInput(f"Document {document.id!r} gives no chunk.", "Write its text or delete it.")
+        starts = [start for start, _ in chunks]
+        columns.doc += [position] * len(chunks)
+        columns.start += starts
+        columns.end += [start + len(text) for start, text in chunks]
+        columns.headings += heading_paths(document.text, starts) if chunking.headings else [""] * len(chunks)
+    return columns
+
+
+def heading_paths(text: str, starts: list[int]) -> list[str]:
+    """For each offset (ascending) the titles of the headings that enclose it, outermost first, joined by ` > `.
+
+    A heading at the offset itself is part of the chunk and not repeated. Lines in code fences are no headings.
+    """
+    headings = list(_headings(text))
+    paths: list[str] = []
+    stack: list[tuple[int, str]] = []
+    following = 0
+    for start in starts:
+        while following < len(headings) and headings[following][0] < start:
+            _, level, title = headings[following]
+            stack = [item for item in stack if item[0] < level] + [(level, title)]
+            following += 1
+        above = stack
+        if following < len(headings) and headings[following][0] == start:
+            level = headings[following][1]
+            above = [item for item in stack if item[0] < level]
+        paths.append(" > ".join(title for _, title in above))
+    return paths
+
+
+def _headings(text: str) -> Iterator[tuple[int, int, str]]:
+    """Offset, level and title of each ATX heading (CommonMark 4.2) outside code fences."""
+    fences = [match.start() for match in _FENCE.finditer(text)]
+    opened = 0
+    for match in _HEADING.finditer(text):
+        while opened < len(fences) and fences[opened] < match.start():
+            opened += 1
+        # An odd number of fences before the line means that it stands inside one.
+        if opened % 2 == 0 and match.group(2):
+            yield match.start(), len(match.group(1)), match.group(2)
+
+
+def _whole_documents(corpus: CorpusSnapshot) -> _Columns:
+    count = len(corpus.documents)
+    ends = [len(document.text) for document in corpus.documents]
+    return _Columns(list(range(count)), [0] * count, ends, [""] * count)

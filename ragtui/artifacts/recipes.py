@@ -1,0 +1,71 @@
+"""The recipes of artifacts, and the canonical form of every recipe.
+
+`canonical()` writes every field out. A field that a later version adds is listed in `LATER` with its legacy meaning
+and left out while it holds it, so that old fingerprints never change.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+
+class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all recipes."""
+
+
+class Chunking(Recipe, frozen=True, kw_only=True):
+    """How documents become chunks. `size` and `overlap` are characters; `document` makes one chunk of each.
+
+    `headings` puts the path of headings above a chunk in front of its text when it is indexed.
+    """
+
+    strategy: Literal["markdown", "document"] = "markdown"
+    size: int = 800
+    overlap: int = 0
+    headings: bool = True
+
+
+class Lexical(Recipe, frozen=True, kw_only=True):
+    """The BM25 analyzer. `bigrams` cuts scripts without spaces into pairs; `auto` decides by the corpus."""
+
+    language: str = "english"
+    stemming: bool = True
+    stop_words: bool = False
+    bigrams: Literal["auto", "on", "off"] = "auto"
+
+
+class Embedding(Recipe, frozen=True, kw_only=True):
+    """Which embedding a vector channel reads. `model` is `builtin` or the name of a profile's model."""
+
+    model: str = "builtin"
+    query_prefix: str = ""
+    document_prefix: str = ""
+    dimensions: int | None = None
+    normalize: bool = True
+
+
+# (struct, field) → the value with which the field is left out of the canonical form.
+LATER: dict[tuple[type[Recipe], str], Any] = {}
+
+
+def canonical(recipe: msgspec.Struct) -> dict[str, Any]:
+    """The recipe as plain data, every field written out (but see LATER)."""
+    plain: dict[str, Any] = {}
+    for name in type(recipe).__struct_fields__:
+        value = getattr(recipe, name)
+        key = (type(recipe), name)
+        if key not in LATER or LATER[key] != value:  # type: ignore[comparison-overlap]
+            plain[name] = _plain(value)
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        return canonical(value)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,1 @@
+"""What is intended: plans (recipes only) and specifications (recipes bound to frozen inputs)."""

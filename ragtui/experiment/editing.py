@@ -1,0 +1,155 @@
+"""Plans from files and from `--set`: one strict decoder for TOML, JSON, Python files and edits."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ragtui.errors import InvalidInput
+from ragtui.artifacts.recipes import canonical
+from ragtui.experiment.plan import Channel, Plan, Provenance
+from ragtui.experiment.presets import PRESETS, preset
+from ragtui.settings import parse_toml
+
+
+def plan_from(data: Mapping[str, Any], source: str = "plan") -> tuple[Plan, Provenance]:
+    """A plan and its provenance from plain data.
+
+    `preset = "hybrid"` starts from that preset; every other key replaces a field of it. Raises InvalidInput with
+    the path of each unknown field or wrong type.
+    """
+    fields = dict(data)
+    provenance = fields.pop("provenance", {})
+    base = fields.pop("preset", None)
+    if base is not None:
+        if not isinstance(base, str):
+            raise InvalidInput(f"{source}: preset is not a name.", f"Presets: {', '.join(PRESETS)}.")
+        fields = _merge(canonical(preset(base)), fields)
+    unknown = _unknown(fields)
+    if unknown:
+        raise InvalidInput(f"{source}: {'; '.join(unknown)}.", "Correct the names; `ragtui help plans` lists the fields.")
+    try:
+        return msgspec.convert(fields, Plan), msgspec.convert(provenance, Provenance)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{source}: {_readable(error)}.", "`ragtui help plans` lists the fields.") from error
+
+
+def read_plan(path: Path) -> tuple[Plan, Provenance]:
+    """A plan file: `.toml`, `.json`, or a `.py` that defines `plan`."""
+    if path.suffix == ".py":
+        return _run_plan_file(path)
+    try:
+        text = path.read_text("utf-8-sig")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path} is not UTF-8.", "Save the file as UTF-8.") from error
+    if path.suffix == ".json":
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise InvalidInput(f"{path}:{getattr(error, 'lineno', 1)}: is not JSON: {error}.", "") from error
+    else:
+        data = parse_toml(text, str(path))
+    if not isinstance(data, dict):
+        raise InvalidInput(f"{path} does not hold an object.", "Write the fields of a plan.")
+    # A saved specification carries its plan; reading it back gives the same plan.
+    if "specification" in data and isinstance(data["specification"], dict):
+        data = {**data["specification"].get("plan", {}), "provenance": data.get("provenance", {})}
+    return plan_from(data, str(path))
+
+
+def edit(plan: Plan, settings: Sequence[str]) -> Plan:
+    """The plan with `path=value` applied in order, e.g. `retrieval.fusion.rank_constant=20`.
+
+    A value is read as JSON and, if it is none, as a string; `null` clears an optional field.
+    """
+    data = canonical(plan)
+    for setting in settings:
+        path, equals, raw = setting.partition("=")
+        if not equals or not path.strip():
+            raise InvalidInput(f"--set {setting!r} is not of the form path=value.", "E.g. --set chunking.size=400.")
+        _assign(data, path.strip().split("."), _value(raw.strip()))
+    return plan_from(data, "--set")[0]
+
+
+def _run_plan_file(path: Path) -> tuple[Plan, Provenance]:
+    import runpy
+
+    from ragtui.experiment.builder import Experiment
+
+    if not path.is_file():
+        raise InvalidInput(f"{path} cannot be read: no such file.", "Check the path.")
+    try:
+        made = runpy.run_path(str(path)).get("plan")
+    except Exception as error:
+        raise InvalidInput(f"{path} raised {type(error).__name__}: {error}.", "Run it with python to see where.") from error
+    if isinstance(made, Experiment):
+        return made.to_plan(), made.to_provenance()
+    if isinstance(made, Plan):
+        return made, Provenance()
+    raise InvalidInput(f"{path} defines no `plan`.", "End it with plan = ragtui.experiment(…)….to_plan().")
+
+
+def _merge(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in changes.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), dict)
+        merged[key] = _merge(merged[key], value) if both else value
+    return merged
+
+
+def _assign(data: dict[str, Any], path: list[str], value: Any) -> None:
+    here = data
+    for key in path[:-1]:
+        inner = here.get(key)
+        if inner is None:
+            inner = here[key] = {}
+        if not isinstance(inner, dict):
+            raise InvalidInput(f"--set {'.'.join(path)}: {key!r} holds a value, not fields.", "Shorten the path.")
+        here = inner
+    here[path[-1]] = value
+
+
+def _value(raw: str) -> Any:
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return raw
+
+
+def _unknown(data: Mapping[str, Any], struct: type[msgspec.Struct] = Plan, path: str = "") -> list[str]:
+    """Each unknown field with its path and the nearest known name."""
+    known = {field.name: field for field in msgspec.structs.fields(struct)}
+    faults = []
+    for key, value in data.items():
+        if key not in known:
+            near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
+            faults.append(f"unknown field {path}{key}" + (f" (did you mean {path}{near[0]}?)" if near else ""))
+            continue
+        inner = _struct_in(known[key].type)
+        if inner is not None and isinstance(value, Mapping):
+            faults += _unknown(value, inner, f"{path}{key}.")
+        elif key == "channels" and isinstance(value, Mapping):
+            for name, channel in value.items():
+                if isinstance(channel, Mapping):
+                    faults += _unknown(channel, Channel, f"{path}{key}.{name}.")
+    return faults
+
+
+def _struct_in(annotation: Any) -> type[msgspec.Struct] | None:
+    import typing
+
+    for option in (annotation, *typing.get_args(annotation)):
+        if isinstance(option, type) and issubclass(option, msgspec.Struct):
+            return option
+    return None
+
+
+def _readable(error: msgspec.ValidationError) -> str:
+    return str(error).replace(" - at `$.", " at `").replace("[...]", "")

@@ -1,0 +1,172 @@
+"""Goldens bound to a snapshot: quotes resolved, hashes taken, a selection drawn."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+import regex
+
+from ragtui.errors import InvalidFiles, InvalidInput, Problem
+from ragtui.ids import content_id
+from ragtui.inputs.corpus import CorpusSnapshot
+from ragtui.inputs.goldens import GRADES, Golden, PlacedGolden, Turn, read_suites
+
+
+class Span(msgspec.Struct, frozen=True, order=True):
+    """A judged span of a document: characters `start` to `end` (exclusive), grade 0 to 3."""
+
+    doc: str
+    start: int
+    end: int
+    grade: int
+
+
+class EvaluationCase(msgspec.Struct, frozen=True):
+    """A frozen golden.
+
+    `grades` maps a judged document to its highest grade (0 included); `spans` are the judgments with a quote.
+    `retrieval_hash` covers query, turns and judgments, `answer_hash` patterns and refusal.
+    """
+
+    id: str
+    suite: str
+    query: str
+    turns: tuple[Turn, ...]
+    grades: dict[str, int]
+    spans: tuple[Span, ...]
+    must_include: tuple[str, ...]
+    must_not_include: tuple[str, ...]
+    expect_refusal: bool
+    tags: tuple[str, ...]
+    retrieval_hash: str
+    answer_hash: str
+
+    @property
+    def answerable(self) -> bool:
+        """Whether there is anything to find."""
+        return any(grade > 0 for grade in self.grades.values())
+
+
+class EvaluationSet(msgspec.Struct, frozen=True):
+    """The selected cases in the order of their files, and the content id of what retrieval depends on."""
+
+    evaluation_id: str
+    cases: tuple[EvaluationCase, ...]
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which goldens to run: suites, then any of the tags, then a stratified sample of `limit` with `seed`."""
+
+    suites: tuple[str, ...] = ("core",)
+    tags: tuple[str, ...] = ()
+    limit: int | None = None
+    seed: int = 0
+
+
+def load_evaluation(folder: Path, corpus: CorpusSnapshot, selection: Selection) -> EvaluationSet:
+    """Read, validate, freeze and select. Raises InvalidFiles with every problem of the named suites."""
+    placed, problems = read_suites(folder, selection.suites)
+    cases, more = freeze(placed, corpus)
+    if problems or more:
+        raise InvalidFiles(problems + more)
+    return evaluation_set(select(cases, selection))
+
+
+def evaluation_set(cases: Sequence[EvaluationCase]) -> EvaluationSet:
+    """Freeze the cases under the id of their retrieval hashes."""
+    return EvaluationSet(content_id({case.id: case.retrieval_hash for case in cases}), tuple(cases))
+
+
+def freeze(placed: Iterable[PlacedGolden], corpus: CorpusSnapshot) -> tuple[list[EvaluationCase], list[Problem]]:
+    """Bind goldens to a snapshot; a golden with a problem gives no case."""
+    cases: list[EvaluationCase] = []
+    problems: list[Problem] = []
+    for item in placed:
+        case = _freeze_one(item, corpus)
+        if isinstance(case, EvaluationCase):
+            cases.append(case)
+        else:
+            problems.extend(case)
+    return cases, problems
+
+
+def _freeze_one(item: PlacedGolden, corpus: CorpusSnapshot) -> EvaluationCase | list[Problem]:
+    golden = item.golden
+    grades: dict[str, int] = {}
+    spans: list[Span] = []
+    faults: list[Problem] = []
+    for judgment in golden.all_judgments:
+        if judgment.doc not in corpus:
+            message = f"golden {golden.id!r} names the document {judgment.doc!r}, which is not in the corpus."
+            faults.append(Problem(item.file, item.line, message, "Correct the id or add the document."))
+            continue
+        grade = GRADES[judgment.grade]
+        grades[judgment.doc] = max(grade, grades.get(judgment.doc, 0))
+        if judgment.quote is not None:
+            place = find_quote(judgment.quote, corpus.document(judgment.doc).text)
+            if place is None:
+                message = f"golden {golden.id!r}: the quote {judgment.quote!r} is not in document {judgment.doc!r}."
+                faults.append(Problem(item.file, item.line, message, "Copy the words from the document."))
+            else:
+                spans.append(Span(judgment.doc, *place, grade))
+    if faults:
+        return faults
+    retrieval_hash, answer_hash = golden_hashes(golden)
+    return EvaluationCase(
+        golden.id, item.suite, golden.query, golden.turns, grades, tuple(sorted(set(spans))), golden.must_include,
+        golden.must_not_include, golden.expect_refusal, golden.tags, retrieval_hash, answer_hash,
+    )  # fmt: skip
+
+
+def golden_hashes(golden: Golden) -> tuple[str, str]:
+    """Hashes of what retrieval depends on and of what answers depend on; the order of judgments does not matter."""
+    judged = sorted((item.doc, GRADES[item.grade], item.quote or "") for item in golden.all_judgments)
+    turns = [[turn.role, turn.content] for turn in golden.turns]
+    retrieval = content_id({"query": golden.query, "turns": turns, "judgments": judged})
+    answers = content_id(
+        {
+            "must_include": sorted(golden.must_include),
+            "must_not_include": sorted(golden.must_not_include),
+            "expect_refusal": golden.expect_refusal,
+        }
+    )
+    return retrieval, answers
+
+
+def find_quote(quote: str, text: str) -> tuple[int, int] | None:
+    """Start and end of the first place where the quote stands, runs of white space being equal; None if nowhere."""
+    words = quote.split()
+    if not words:
+        return None
+    found = regex.search(r"\s+".join(regex.escape(word) for word in words), text)
+    return (found.start(), found.end()) if found else None
+
+
+def select(cases: Sequence[EvaluationCase], selection: Selection) -> list[EvaluationCase]:
+    """The cases with any of the tags (all without tags), down to `limit`; raises InvalidInput if none is left."""
+    wanted = set(selection.tags)
+    chosen = [case for case in cases if not wanted or wanted.intersection(case.tags)]
+    if not chosen:
+        known = ", ".join(sorted({tag for case in cases for tag in case.tags})) or "none"
+        raise InvalidInput(f"No golden has any of the tags {', '.join(sorted(wanted))}.", f"Tags in use: {known}.")
+    if selection.limit is None or selection.limit >= len(chosen):
+        return chosen
+    if selection.limit < 1:
+        raise InvalidInput(f"A limit of {selection.limit} leaves no case.", "Give a limit of at least 1.")
+    return _stratified(chosen, selection.limit, selection.seed)
+
+
+def _stratified(cases: Sequence[EvaluationCase], limit: int, seed: int) -> list[EvaluationCase]:
+    """A sample whose first tags keep their shares (largest remainder), the same for the same seed and ids."""
+    strata: dict[str, list[EvaluationCase]] = {}
+    for case in sorted(cases, key=lambda case: hashlib.sha256(f"{seed}:{case.id}".encode()).digest()):
+        strata.setdefault(case.tags[0] if case.tags else "", []).append(case)
+    shares = {tag: limit * len(members) / len(cases) for tag, members in strata.items()}
+    quota = {tag: int(share) for tag, share in shares.items()}
+    for tag in sorted(shares, key=lambda tag: (quota[tag] - shares[tag], tag))[: limit - sum(quota.values())]:
+        quota[tag] += 1
+    kept = {case.id for tag, members in strata.items() for case in members[: quota[tag]]}
+    return [case for case in cases if case.id in kept]

@@ -1,0 +1,161 @@
+"""Goldens: what is asked, and what is known to be right about it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ragtui.errors import InvalidInput, Problem
+from ragtui.inputs.patterns import compile_pattern
+from ragtui.inputs.text import read_text
+
+Grade = Literal["0_IRRELEVANT", "1_TANGENTIAL", "2_SUBSTANTIAL", "3_AUTHORITATIVE"]
+GRADES: dict[str, int] = {"0_IRRELEVANT": 0, "1_TANGENTIAL": 1, "2_SUBSTANTIAL": 2, "3_AUTHORITATIVE": 3}
+SUITE_SUFFIX = ".jsonl"
+
+
+class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An earlier message of a conversation."""
+
+    role: Literal["user", "assistant", "system"]
+    content: str
+
+
+class Judgment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Relevance of a document, or with `quote` of the span of it that the quote names."""
+
+    doc: str
+    grade: Grade = "3_AUTHORITATIVE"
+    quote: str | None = None
+
+
+class Golden(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """One evaluation question. The short form `relevantDocIds` means a judgment of grade 3 for each."""
+
+    id: str
+    query: str
+    turns: tuple[Turn, ...] = ()
+    relevant_doc_ids: tuple[str, ...] = ()
+    judgments: tuple[Judgment, ...] = ()
+    must_include: tuple[str, ...] = ()
+    must_not_include: tuple[str, ...] = ()
+    expect_refusal: bool = False
+    tags: tuple[str, ...] = ()
+
+    @property
+    def all_judgments(self) -> tuple[Judgment, ...]:
+        """Both forms as judgments."""
+        return tuple(Judgment(doc) for doc in self.relevant_doc_ids) + self.judgments
+
+
+class PlacedGolden(msgspec.Struct, frozen=True):
+    """A golden and where it was read."""
+
+    golden: Golden
+    suite: str
+    file: str
+    line: int
+
+
+FIELDS: tuple[str, ...] = msgspec.structs.fields(Golden) and tuple(
+    field.encode_name for field in msgspec.structs.fields(Golden)
+)
+
+
+def suite_files(folder: Path) -> dict[str, Path]:
+    """Suite name → file, for each `.jsonl` file directly inside the folder."""
+    if not folder.is_dir():
+        return {}
+    return {path.stem: path for path in sorted(folder.glob(f"*{SUITE_SUFFIX}")) if path.is_file()}
+
+
+def read_suites(folder: Path, names: Iterable[str] | None = None) -> tuple[list[PlacedGolden], list[Problem]]:
+    """The goldens of the named suites (all with None), and every problem that a file alone can show."""
+    files = suite_files(folder)
+    goldens: list[PlacedGolden] = []
+    problems: list[Problem] = []
+    for name in sorted(files) if names is None else dict.fromkeys(names):
+        if name not in files:
+            known = ", ".join(sorted(files)) or "none"
+            hint = f"Suites in {folder}: {known}."
+            problems.append(Problem(str(folder / f"{name}{SUITE_SUFFIX}"), 0, f"suite {name!r} does not exist.", hint))
+            continue
+        for item in read_suite(files[name], name):
+            (problems if isinstance(item, Problem) else goldens).append(item)  # type: ignore[arg-type]
+    return goldens, problems + _repeated_ids(goldens)
+
+
+def read_suite(path: Path, suite: str) -> list[PlacedGolden | Problem]:
+    """One suite file: a golden or a problem for each line that is neither blank nor a `//` comment."""
+    name = path.name
+    text = read_text(path, name)
+    if isinstance(text, Problem):
+        return [text]
+    found: list[PlacedGolden | Problem] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip() and not line.lstrip().startswith("//"):
+            golden = _parse(line, name, number)
+            found.extend([golden] if isinstance(golden, Problem) else _checked(golden, suite, name, number))
+    if not found:
+        found.append(Problem(name, 0, "holds no golden.", "Add a question a line, or delete the file."))
+    return found
+
+
+def _parse(line: str, file: str, number: int) -> Golden | Problem:
+    try:
+        record = msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+        return Problem(file, number, f"is not JSON: {error}.", "Write one JSON object on each line.")
+    if not isinstance(record, dict):
+        return Problem(file, number, "is not a JSON object.", 'Write {"id": "…", "query": "…"} on each line.')
+    unknown = [_unknown_field(key) for key in record if key not in FIELDS]
+    if unknown:
+        return Problem(file, number, "; ".join(unknown) + ".", f"Fields: {', '.join(FIELDS)}.")
+    try:
+        return msgspec.convert(record, Golden)
+    except msgspec.ValidationError as error:
+        return Problem(file, number, f"{_plain(error)}.", "See `ragtui help goldens` for an example.")
+
+
+def _unknown_field(key: Any) -> str:
+    near = difflib.get_close_matches(str(key), FIELDS, n=1, cutoff=0.5)
+    return f"unknown field {str(key)!r}" + (f", did you mean {near[0]!r}?" if near else "")
+
+
+def _plain(error: msgspec.ValidationError) -> str:
+    return str(error).replace(" - at `$", " at `").replace("`$", "`")
+
+
+def _checked(golden: Golden, suite: str, file: str, number: int) -> list[PlacedGolden | Problem]:
+    """The golden, or what is wrong with it that needs no corpus to see."""
+    faults: list[tuple[str, str]] = []
+    if not golden.id.strip():
+        faults.append(("has an empty id.", "Give every golden an id."))
+    if not golden.query.strip():
+        faults.append((f"golden {golden.id!r} has an empty query.", "Write the question."))
+    if golden.expect_refusal and any(GRADES[judgment.grade] > 0 for judgment in golden.all_judgments):
+        hint = "Remove the documents or set expectRefusal to false."
+        faults.append((f"golden {golden.id!r} expects a refusal but names relevant documents.", hint))
+    for pattern in golden.must_include + golden.must_not_include:
+        try:
+            compile_pattern(pattern)
+        except InvalidInput as error:
+            faults.append((f"golden {golden.id!r}: {error.message}.", error.hint))
+    if faults:
+        return [Problem(file, number, message, hint) for message, hint in faults]
+    return [PlacedGolden(golden, suite, file, number)]
+
+
+def _repeated_ids(goldens: list[PlacedGolden]) -> list[Problem]:
+    first: dict[str, PlacedGolden] = {}
+    problems = []
+    for placed in goldens:
+        earlier = first.setdefault(placed.golden.id, placed)
+        if earlier is not placed:
+            message = f"repeats the id {placed.golden.id!r} of {earlier.file}:{earlier.line}."
+            problems.append(Problem(placed.file, placed.line, message, "Ids are unique across suites."))
+    return problems

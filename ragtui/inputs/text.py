@@ -1,0 +1,58 @@
+"""Reading text files the one way that content ids rely on."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+from ragtui.errors import Problem
+
+BOM = "\ufeff"
+
+
+def read_text(path: Path, name: str) -> str | Problem:
+    """The file as UTF-8 text without a BOM and with `\\n` line ends, or the problem with it.
+
+    `name` is how messages call the file. A byte that is not UTF-8 is reported at its line.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return Problem(name, 0, f"cannot be read: {error.strerror or error}.", "Check the file and its permissions.")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        byte = data[error.start]
+        return Problem(name, line, f"is not UTF-8 (byte 0x{byte:02X}).", "Save the file as UTF-8.")
+    return normalize_text(text)
+
+
+def normalize_text(text: str) -> str:
+    """Drop a leading BOM and turn CRLF and CR into LF."""
+    return text.removeprefix(BOM).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def fold_space(text: str) -> str:
+    """Every run of white space as one space, none at the ends."""
+    return " ".join(text.split())
+
+
+def printable(text: str) -> str:
+    """Text of unknown origin, made inert for a terminal: control and format characters become visible escapes.
+
+    Covers C0 and C1 controls, bidirectional overrides, zero-width characters, line and paragraph separators,
+    lone surrogates and private-use characters. A new line and a tab are kept.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if char in "\n\t" or not _is_unsafe(char) else _escape(char) for char in text)
+
+
+def _is_unsafe(char: str) -> bool:
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

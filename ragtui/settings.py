@@ -1,0 +1,127 @@
+"""The workspace and its profiles: the only reader of the environment and of TOML files."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ragtui.errors import InvalidInput
+
+CONFIG_NAME = "ragtui.toml"
+STATE_FOLDER = ".ragtui"
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How to reach a provider. Never part of a specification; nothing here can move a measured number.
+
+    `key_env` is the name of an environment variable; the key itself is never stored. Times are seconds.
+    """
+
+    kind: Literal["ollama", "openai", "model2vec", "sentence-transformers", "retriever"]
+    model: str = ""
+    url: str = ""
+    key_env: str = ""
+    insecure: bool = False
+    concurrency: int = 4
+    batch: int = 64
+    timeout: float = 60.0
+    retries: int = 4
+
+
+class SuiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the workspace says of a suite: the only tier that may run it, if any."""
+
+    tier: Literal["retrieval", "generation"] | None = None
+
+
+class _Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    corpus: str = "corpus"
+    goldens: str = "goldens"
+    store: str = "runs.duckdb"
+    reference: str | None = None
+    profiles: dict[str, Profile] = {}
+    suites: dict[str, SuiteSettings] = {}
+
+
+class Workspace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where things are. `reference` is a second, read-only store; `state` holds artifacts and journals."""
+
+    root: Path
+    corpus: Path
+    goldens: Path
+    store: Path
+    reference: Path | None
+    state: Path
+    profiles: dict[str, Profile] = {}
+    suites: dict[str, SuiteSettings] = {}
+
+    @property
+    def artifacts(self) -> Path:
+        """The folder of content-addressed artifacts."""
+        return self.state / "artifacts"
+
+    @property
+    def journals(self) -> Path:
+        """The folder of live and interrupted runs' journals."""
+        return self.state / "journal"
+
+
+def open_workspace(root: Path | None = None, store: Path | None = None) -> Workspace:
+    """The workspace in `root` (the current folder by default), as its `ragtui.toml` says, or by the conventions.
+
+    `store` overrides the working store. Nothing is created or required to exist.
+    """
+    root = (root or Path.cwd()).expanduser().absolute()
+    if not root.is_dir():
+        raise InvalidInput(f"{root} is not a folder.", "Give the folder of the workspace after -w.")
+    config = _read_config(root / CONFIG_NAME)
+    return Workspace(
+        root=root,
+        corpus=root / config.corpus,
+        goldens=root / config.goldens,
+        store=store.expanduser().absolute() if store else root / config.store,
+        reference=root / config.reference if config.reference else None,
+        state=root / STATE_FOLDER,
+        profiles=config.profiles,
+        suites=config.suites,
+    )
+
+
+def parse_toml(text: str, source: str) -> dict[str, Any]:
+    """The TOML document; InvalidInput names the line."""
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        line = re.search(r"at line (\d+)", str(error))
+        place = f"{source}:{line.group(1)}" if line else source
+        raise InvalidInput(f"{place}: is not TOML: {error}.", "Mend the line.") from error
+
+
+def _read_config(path: Path) -> _Config:
+    if not path.exists():
+        return _Config()
+    try:
+        text = path.read_text("utf-8-sig")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.", "Check its permissions.") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path} is not UTF-8.", "Save the file as UTF-8.") from error
+    try:
+        return msgspec.convert(parse_toml(text, path.name), _Config)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{path.name}: {error}.", "`ragtui init` writes a commented example.") from error
+
+
+def environment(name: str) -> str | None:
+    """The value of an environment variable that a profile names."""
+    return os.environ.get(name)
+
+
+def in_ci() -> bool:
+    """Whether a continuous-integration system runs this process."""
+    return environment("CI") not in (None, "", "false", "0")
