@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 
+from ragtui.artifacts.analyzer import resolve
 from ragtui.artifacts.cache import ArtifactCache
-from ragtui.errors import InvalidInput, RunFailed
-from ragtui.events import RunEvent, RunStatus
+from ragtui.errors import InvalidInput, RagtuiError, RunFailed
+from ragtui.events import RunEvent, RunFinished, RunStatus
 from ragtui.experiment.binding import Binding
 from ragtui.experiment.plan import Plan, Provenance, uses
 from ragtui.experiment.specification import Specification, bind
+from ragtui.experiment.validate import check_plan
 from ragtui.ids import new_run_id
 from ragtui.inputs.corpus import CorpusSnapshot, load_corpus
 from ragtui.inputs.evaluation import EvaluationSet, Selection, load_evaluation
@@ -32,7 +34,7 @@ from ragtui.store.journal import JournalWriter, abandoned, cancel_requested, cle
 
 if TYPE_CHECKING:
     from ragtui.analysis.recorded import RecordedRun
-    from ragtui.store.gate import Store
+    from ragtui.store.store import Store
 
 Execution = Literal["read_only", "allow_runs"]
 
@@ -107,6 +109,22 @@ class Lab:
         _refuse_other_embedder(plan, self.query_embedder.identity)
         return self.query_embedder
 
+    def ingest(self, plan: Plan, notify: Callable[[str], None] = lambda message: None) -> dict[str, str]:
+        """Build the artifacts that the plan needs, or find them; gives kind → artifact id."""
+        from ragtui.artifacts.bm25 import bm25_index
+        from ragtui.artifacts.chunking import chunk_set
+        from ragtui.artifacts.vectors import embedding_set
+
+        plan = check_plan(plan)
+        chunks = chunk_set(self.snapshot, plan.chunking, self.cache, notify=notify)
+        built = {"chunks": chunks.id}
+        if uses(plan, "bm25"):
+            built["bm25"] = bm25_index(chunks, resolve(plan.lexical, self.snapshot), self.cache, notify=notify).id
+        embedder = self._embedder_for(plan)
+        if embedder is not None:
+            built["vectors"] = embedding_set(chunks, embedder, self.cache, notify=notify).id
+        return built
+
     # -- execution ----------------------------------------------------------------------------------------------------
 
     async def events(
@@ -135,6 +153,7 @@ class Lab:
         def stop_or_cancel() -> RunStatus | None:
             return stop() or ("cancelled" if cancel_requested(journals, run_id) else None)
 
+        finished = False
         with JournalWriter.open(journals, run_id) as journal:
             clear_cancel(journals, run_id)
             dependencies = Dependencies(
@@ -146,14 +165,18 @@ class Lab:
                 sources=self.retrievers,
                 stop=stop_or_cancel,
             )
+            failure: RagtuiError | None = None
             try:
                 async with aclosing(run_experiment(specification, dependencies, attempt)) as events:
                     async for event in events:
+                        finished = finished or isinstance(event, RunFinished)
                         yield event
-            finally:
-                finished = journal.finished
+            except RagtuiError as error:
+                failure = error
         if finished:
             await asyncio.to_thread(self.store.load_journal, journal_path(journals, run_id))
+        if failure is not None:
+            raise failure
 
     def run(self, specification: Specification, *, provenance: Provenance = Provenance()) -> RecordedRun:
         """Execute, record, and give the recorded run. For scripts; inside an event loop use `events`."""
@@ -189,14 +212,14 @@ class Lab:
     @cached_property
     def store(self) -> Store:
         """The working store; opened only for the moment of each operation."""
-        from ragtui.store.gate import Store
+        from ragtui.store.store import Store
 
         return Store(self.workspace.store)
 
     @cached_property
     def reference(self) -> Store | None:
         """The read-only store that the workspace names besides, if it does."""
-        from ragtui.store.gate import Store
+        from ragtui.store.store import Store
 
         return Store(self.workspace.reference, read_only=True) if self.workspace.reference else None
 
@@ -224,10 +247,27 @@ class Lab:
         assert failure is not None
         raise failure
 
-    def recorded(self, name: str, texts: bool = True) -> RecordedRun:
+    def recorded(self, name: str) -> RecordedRun:
         """A run, whole, by any name that `resolve` takes."""
         store, run_id = self.resolve(name)
         return recorded_run(store, run_id)
+
+
+def plan_embedder(plan: Plan, workspace: Workspace) -> Embedder | None:
+    """The embedder that the plan names, made from the workspace's profiles; None without a vector channel."""
+    from ragtui.providers.select import embedder_named
+
+    if not uses(plan, "vector"):
+        return None
+    recipe = plan.embedding
+    return embedder_named(
+        recipe.model,
+        workspace.profiles,
+        query_prefix=recipe.query_prefix,
+        document_prefix=recipe.document_prefix,
+        dimensions=recipe.dimensions,
+        normalize=recipe.normalize,
+    )
 
 
 def recorded_run(store: Store, run_id: str) -> RecordedRun:
@@ -271,6 +311,3 @@ def _refuse_other_embedder(plan: Plan, identity: EmbedderIdentity) -> None:
             faults.append(f"the plan wants {field} {wanted!r}, the embedder has {given!r}")
     if faults:
         raise ProviderUnavailable("The embedder is not the plan's: " + "; ".join(faults) + ".", "Give another or edit the plan.")
-
-
-

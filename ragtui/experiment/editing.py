@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import msgspec
 
 from ragtui.errors import InvalidInput
 from ragtui.artifacts.recipes import canonical
-from ragtui.experiment.plan import Channel, Plan, Provenance
+from ragtui.experiment.plan import Plan, Provenance
 from ragtui.experiment.presets import PRESETS, preset
 from ragtui.settings import parse_toml
 
@@ -132,23 +133,22 @@ def _unknown(data: Mapping[str, Any], struct: type[msgspec.Struct] = Plan, path:
             near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
             faults.append(f"unknown field {path}{key}" + (f" (did you mean {path}{near[0]}?)" if near else ""))
             continue
-        inner = _struct_in(known[key].type)
-        if inner is not None and isinstance(value, Mapping):
-            faults += _unknown(value, inner, f"{path}{key}.")
-        elif key == "channels" and isinstance(value, Mapping):
-            for name, channel in value.items():
-                if isinstance(channel, Mapping):
-                    faults += _unknown(channel, Channel, f"{path}{key}.{name}.")
+        faults += _unknown_inside(known[key].type, value, f"{path}{key}.")
     return faults
 
 
-def _struct_in(annotation: Any) -> type[msgspec.Struct] | None:
-    import typing
-
-    for option in (annotation, *typing.get_args(annotation)):
-        if isinstance(option, type) and issubclass(option, msgspec.Struct):
-            return option
-    return None
+def _unknown_inside(annotation: Any, value: Any, path: str) -> list[str]:
+    """Look into a nested recipe, an optional one, or a table of them by name."""
+    if not isinstance(value, Mapping):
+        return []
+    options = (annotation, *typing.get_args(annotation))
+    struct = next((option for option in options if isinstance(option, type) and issubclass(option, msgspec.Struct)), None)
+    if struct is None:
+        return []
+    if typing.get_origin(annotation) is dict:
+        inner = [(f"{path}{name}.", item) for name, item in value.items() if isinstance(item, Mapping)]
+        return [fault for place, item in inner for fault in _unknown(item, struct, place)]
+    return _unknown(value, struct, path)
 
 
 def _readable(error: msgspec.ValidationError) -> str:

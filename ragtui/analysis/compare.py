@@ -1,0 +1,270 @@
+"""Two runs side by side: what differs in intent, what in the numbers, which questions flipped, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from ragtui.analysis.comparability import Pairing, Revisions, pair
+from ragtui.analysis.contrast import BoolArray, MeasureChange, Role, applies, contrast, score_columns
+from ragtui.analysis.recorded import RecordedRun
+from ragtui.analysis.statistics import FloatArray, holm
+from ragtui.analysis.verdict import TOLERANCE, Evidence, Mode, Verdict, decide
+from ragtui.artifacts.recipes import canonical
+from ragtui.experiment.plan import Plan
+from ragtui.experiment.specification import differences
+from ragtui.inputs.evaluation import EvaluationCase
+from ragtui.inputs.text import printable
+from ragtui.metrics.measure import Measure, parse_measure, with_relevance
+
+REFUSAL_GUARD = "nonEmptyRateOnRefusal"
+
+
+class SpecificationChange(msgspec.Struct, frozen=True):
+    """A field of the specification that differs; None where a side lacks it."""
+
+    path: str
+    base: Any
+    new: Any
+
+
+class Flip(msgspec.Struct, frozen=True, kw_only=True):
+    """A case that found something relevant in one run and nothing in the other, by the flips' measure."""
+
+    case: str
+    query: str
+    tags: tuple[str, ...]
+    direction: Literal["lost", "found"]
+    base: float
+    new: float
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that two runs say about each other; `notes` are announcements, `not_compared` measure → why not."""
+
+    schema: int = 1
+    base_run: str
+    new_run: str
+    tag: str | None
+    tolerance: float
+    mode: Mode
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...]
+    detectable: float | None
+    more_questions: int | None
+    cases: Pairing
+    specification_diff: tuple[SpecificationChange, ...]
+    measures: dict[str, MeasureChange]
+    by_tag: dict[str, dict[str, MeasureChange]]
+    not_compared: dict[str, str]
+    flip_measure: str
+    flips: tuple[Flip, ...]
+
+
+def compare(
+    base: RecordedRun,
+    new: RecordedRun,
+    *,
+    tag: str | None = None,
+    subset: bool = False,
+    tolerance: float = TOLERANCE,
+    mode: Mode = "verdict",
+    allow_errors: bool = False,
+    documents: tuple[Revisions, Revisions] | None = None,
+) -> Comparison:
+    """Compare over the shared cases; ComparisonRefused where the numbers would not mean the same.
+
+    The new run's plan says which measures gate. One that a run does not report is computed from that run's traces.
+    `documents` as in `comparability.pair`.
+    """
+    pairing = pair(base, new, tag, documents)
+    case_of = {case.id: case for case in new.cases}
+    cases = [case_of[name] for name in pairing.shared]
+    gating = gating_measures(new.specification.plan)
+    names, not_compared = _comparable(base, new, [str(measure) for measure in gating])
+    old, present = score_columns(base, cases, names), score_columns(new, cases, names)
+    applicable = applies(cases, names)
+    table = contrast(names, old, present, applicable)
+    roles = _roles(gating, table)
+    table = _with_roles(table, roles)
+    gates = {name: table[name] for name in roles}
+    unreported = [name for name in roles if name not in base.measures or name not in new.measures]
+    evidence = Evidence(
+        identical=_identical(base, new, pairing.shared),
+        equal_cases=pairing.equal,
+        unfinished=_unfinished(base, pairing) or _unfinished(new, pairing),
+        not_compared=tuple(str(measure) for measure in gating if str(measure) in not_compared),
+        subset=subset,
+        allow_errors=allow_errors,
+    )
+    decision = decide(gates or {str(gating[0]): _nothing(gating[0])}, evidence, tolerance, mode)
+    flip_measure = _flip_measure(gating, names)
+    return Comparison(
+        base_run=base.run_id,
+        new_run=new.run_id,
+        tag=tag,
+        tolerance=tolerance,
+        mode=mode,
+        verdict=decision.verdict,
+        reasons=decision.reasons,
+        notes=tuple(_notes(base, new, pairing, unreported, evidence.identical)),
+        detectable=decision.detectable,
+        more_questions=decision.more_questions,
+        cases=pairing,
+        specification_diff=specification_diff(base, new),
+        measures=table,
+        by_tag=_by_tag(cases, names, old, present, applicable, roles),
+        not_compared=not_compared,
+        flip_measure=flip_measure,
+        flips=_flips(cases, old[:, names.index(flip_measure)], present[:, names.index(flip_measure)]) if names else (),
+    )
+
+
+def gating_measures(plan: Plan) -> tuple[Measure, ...]:
+    """The measures that decide, the primary first, at the plan's relevance; the refusals' rate is always the last."""
+    declared = (parse_measure(name) for name in (plan.metrics.primary, *plan.metrics.guards, REFUSAL_GUARD))
+    at_relevance = (
+        with_relevance(measure, plan.metrics.relevance) if measure.rel == 1 else measure for measure in declared
+    )
+    return tuple(dict.fromkeys(at_relevance))
+
+
+def specification_diff(base: RecordedRun, new: RecordedRun) -> tuple[SpecificationChange, ...]:
+    """Each field of the two specifications that differs, by path."""
+    found = differences(canonical(base.specification), canonical(new.specification))
+    return tuple(SpecificationChange(*difference) for difference in found)
+
+
+def _comparable(base: RecordedRun, new: RecordedRun, gating: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The measures to compare, and why others are not: missing from a run, or counting chunks of other chunk sets."""
+    same_chunks = base.specification.chunk_set_id == new.specification.chunk_set_id
+    names, refused = [], {}
+    for name in dict.fromkeys((*new.measures, *base.measures, *gating)):
+        lacking = [run.run_id for run in (base, new) if name not in run.measures]
+        cutoff = parse_measure(name).cutoff or 0
+        shallow = [run.run_id for run in (base, new) if cutoff > run.specification.plan.retrieval.results]
+        if not same_chunks and parse_measure(name).level == "chunk":
+            refused[name] = "it counts chunks, and the two runs have different chunk sets"
+        elif lacking and name not in gating:
+            refused[name] = f"not reported by {' and '.join(lacking)}"
+        elif lacking and shallow:
+            refused[name] = f"{' and '.join(shallow)} kept fewer results than it looks at"
+        else:
+            names.append(name)
+    return names, refused
+
+
+def _roles(gating: Sequence[Measure], table: Mapping[str, MeasureChange]) -> dict[str, Role]:
+    """The gating measures that are about any case; the primary stays in any case, for it must decide."""
+    roles: dict[str, Role] = {}
+    for place, measure in enumerate(gating):
+        name = str(measure)
+        if name in table and (place == 0 or table[name].total):
+            roles[name] = "primary" if place == 0 else "guard"
+    return roles
+
+
+def _with_roles(table: Mapping[str, MeasureChange], roles: Mapping[str, Role]) -> dict[str, MeasureChange]:
+    tested = [name for name in roles if table[name].p is not None]
+    adjusted = dict(zip(tested, holm([table[name].p or 0.0 for name in tested]), strict=True))
+    return {
+        name: msgspec.structs.replace(change, role=roles.get(name, ""), p_adjusted=adjusted.get(name))
+        for name, change in table.items()
+    }
+
+
+def _nothing(measure: Measure) -> MeasureChange:
+    """A measure without any case."""
+    empty = np.empty((0, 1))
+    return contrast([str(measure)], empty, empty, np.empty((0, 1), dtype=np.bool_))[str(measure)]
+
+
+def _by_tag(
+    cases: Sequence[EvaluationCase], names: Sequence[str], base: FloatArray, new: FloatArray,
+    applicable: BoolArray, roles: Mapping[str, Role],
+) -> dict[str, dict[str, MeasureChange]]:  # fmt: skip
+    """The table of each tag, tags in order; tags do not gate, so nothing in them is adjusted."""
+    rows: dict[str, list[int]] = {}
+    for row, case in enumerate(cases):
+        for tag in dict.fromkeys(case.tags):
+            rows.setdefault(tag, []).append(row)
+    tables = {}
+    for tag in sorted(rows):
+        chosen = rows[tag]
+        table = contrast(names, base[chosen], new[chosen], applicable[chosen])
+        tables[tag] = {name: msgspec.structs.replace(row, role=roles.get(name, "")) for name, row in table.items()}
+    return tables
+
+
+def _flip_measure(gating: Sequence[Measure], names: Sequence[str]) -> str:
+    """The first comparable guard that a case hits or misses within a cut-off, else the first gating measure."""
+    compared = [measure for measure in gating if str(measure) in names]
+    for measure in compared:
+        if measure.kind in ("R", "Success", "P") and measure.cutoff is not None:
+            return str(measure)
+    return str(compared[0]) if compared else (names[0] if names else str(gating[0]))
+
+
+def _flips(cases: Sequence[EvaluationCase], base: FloatArray, new: FloatArray) -> tuple[Flip, ...]:
+    """Lost ones first, each in the order of the run."""
+    flips = [
+        Flip(
+            case=case.id, query=case.query, tags=case.tags, direction="lost" if old > 0 else "found", base=old, new=now
+        )
+        for case, old, now in zip(cases, base.tolist(), new.tolist(), strict=True)
+        if (old > 0 and now == 0) or (old == 0 and now > 0)
+    ]  # fmt: skip
+    return tuple(sorted(flips, key=lambda flip: flip.direction, reverse=True))
+
+
+def _unfinished(run: RecordedRun, pairing: Pairing) -> bool:
+    return run.status != "completed" and any(name not in run.trace_of for name in pairing.shared)
+
+
+def _identical(base: RecordedRun, new: RecordedRun, shared: Sequence[str]) -> bool:
+    """Whether every shared case finished in both runs with the same ranking of the same chunks."""
+    for name in shared:
+        old, present = base.trace_of.get(name), new.trace_of.get(name)
+        if old is None or present is None or old.error is not None or present.error is not None:
+            return False
+        if len(old.results.chunks) != len(present.results.chunks):
+            return False
+        for left, right in zip(old.results.chunks, present.results.chunks, strict=True):
+            a, b = base.chunk_of.get(left), new.chunk_of.get(right)
+            if a is None or b is None or (a.doc, a.start, a.end) != (b.doc, b.start, b.end):
+                return False
+    return True
+
+
+def _notes(
+    base: RecordedRun, new: RecordedRun, pairing: Pairing, unreported: Sequence[str], identical: bool
+) -> list[str]:
+    notes = []
+    if base.run_id == new.run_id:
+        notes.append("A run is compared with itself.")
+    for run in (base, new):
+        missing = sum(case.id not in run.trace_of for case in run.cases)
+        if run.status != "completed":
+            done = len(run.cases) - missing
+            notes.append(f"{run.run_id} is {run.status}: {done} of {len(run.cases)} cases finished.")
+    if not pairing.equal:
+        notes.append(
+            f"{len(pairing.shared)} cases are shared; {len(pairing.only_base)} are only in {base.run_id}"
+            f"{_some(pairing.only_base)}, {len(pairing.only_new)} only in {new.run_id}{_some(pairing.only_new)}."
+        )
+    if unreported:
+        notes.append(f"Computed from the traces, because a run does not report it: {', '.join(unreported)}.")
+    if identical and base.run_id != new.run_id:
+        notes.append("The rankings are identical.")
+    return notes
+
+
+def _some(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = f", and {len(names) - 5} more" if len(names) > 5 else ""
+    return f" ({printable(', '.join(names[:5]))}{more})"

@@ -1,0 +1,117 @@
+"""How a run stands, from its events: what every live view shows, the terminal's and the app's."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+from ragtui.events import CaseFinished, RunEvent, RunFinished, RunStarted, RunStatus, StageProgress
+from ragtui.inputs.evaluation import EvaluationCase
+from ragtui.metrics.aggregate import Estimate, mean_estimate
+from ragtui.trace import CaseTrace
+
+
+class Progress:
+    """Counts, scores and pace of one run; feed it every event in order."""
+
+    def __init__(self) -> None:
+        self.run_id = ""
+        self.name = ""
+        self.measures: tuple[str, ...] = ()
+        self.cases: tuple[EvaluationCase, ...] = ()
+        self.total = 0
+        self.done = 0
+        self.scored = 0
+        self.missed = 0
+        self.errors = 0
+        self.errors_in_a_row = 0
+        self.last_error = ""
+        self.stage: StageProgress | None = None
+        self.status: RunStatus = "running"
+        self.reason = ""
+        self.started_at = ""
+        self.finished_at = ""
+        self.first_case_at = ""
+        self.last_case_at = ""
+        self.values: dict[str, list[float]] = {}
+        self._decisive = ""
+
+    def add(self, event: RunEvent) -> None:
+        """Take one event."""
+        if isinstance(event, RunStarted):
+            self._start(event)
+        elif isinstance(event, StageProgress):
+            self.stage = event
+        elif isinstance(event, CaseFinished):
+            self._finish_case(event.trace, event.at)
+        elif isinstance(event, RunFinished):
+            self.status, self.reason, self.finished_at = event.status, event.reason, event.at
+
+    def _start(self, event: RunStarted) -> None:
+        plan = event.specification.plan
+        self.run_id, self.name, self.cases = event.run_id, event.provenance.name, event.cases
+        self.measures, self.total = event.measures, len(event.pending)
+        self.started_at, self.status, self.finished_at = event.started_at, "running", ""
+        primary = plan.metrics.primary
+        self._decisive = primary if primary in event.measures else event.measures[0]
+        self.values = {name: [] for name in event.measures}
+
+    def _finish_case(self, trace: CaseTrace, at: str) -> None:
+        self.done += 1
+        self.first_case_at = self.first_case_at or at
+        self.last_case_at = at
+        if trace.error is not None:
+            self.errors += 1
+            self.errors_in_a_row += 1
+            self.last_error = f"{trace.case}: {trace.error.message}"
+            return
+        self.errors_in_a_row = 0
+        for name, value in trace.scores.items():
+            if value is not None:
+                self.values.setdefault(name, []).append(value)
+        decisive = trace.scores.get(self._decisive)
+        self.scored += decisive is not None
+        self.missed += decisive is not None and decisive < 1
+
+    def position(self) -> tuple[int, int]:
+        """What the bar shows: cases, or units of the stage that is being prepared."""
+        if self.done == 0 and self.stage is not None and self.stage.done < self.stage.total:
+            return self.stage.done, self.stage.total
+        return self.done, self.total
+
+    def estimates(self) -> dict[str, float]:
+        """The running mean of every measure that has a value."""
+        return {name: math.fsum(values) / len(values) for name, values in self.values.items() if values}
+
+    def intervals(self) -> dict[str, Estimate]:
+        """The running estimate of every measure with its interval: the closed form that reports use too."""
+        return {name: mean_estimate(values) for name, values in self.values.items()}
+
+    def rate(self) -> float | None:
+        """Cases a second since the attempt began; None before the second case."""
+        seconds = _seconds(self.started_at, self.last_case_at)
+        return self.done / seconds if self.done > 1 and seconds > 0 else None
+
+    def eta_seconds(self) -> float | None:
+        """Seconds that the remaining cases take at the pace so far; None while it is unknown."""
+        rate = self.rate()
+        return None if rate is None else (self.total - self.done) / rate
+
+    def line(self) -> str:
+        """n/N, scored, missed, errored, rate and what is left, in one line."""
+        if self.done == 0 and self.stage is not None and self.stage.done < self.stage.total:
+            return f"preparing {self.stage.stage}  {self.stage.done}/{self.stage.total}"
+        parts = [f"{self.done}/{self.total}", f"scored {self.scored}", f"missed {self.missed}", f"errored {self.errors}"]
+        rate = self.rate()
+        if rate is not None:
+            parts.append(f"{rate:.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
+        remaining = self.eta_seconds()
+        if remaining is not None and self.done < self.total:
+            parts.append(f"{remaining:.0f} s left")
+        return "  ".join(parts)
+
+
+def _seconds(start: str, end: str) -> float:
+    if not start or not end:
+        return 0.0
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()

@@ -1,0 +1,80 @@
+"""Recomputing a run from what it recorded of its channels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+
+from ragtui.analysis.recorded import RecordedRun
+from ragtui.artifacts.ranking import Ranking
+from ragtui.experiment.validate import measures_of
+from ragtui.inputs.evaluation import EvaluationCase
+from ragtui.pipeline.scoring import Scorer
+from ragtui.pipeline.stages import run_stages
+from ragtui.trace import CaseTrace, Hits
+
+
+class Verification(msgspec.Struct, frozen=True):
+    """How many cases and numbers were recomputed, and each difference as a sentence."""
+
+    run_id: str
+    cases: int
+    numbers: int
+    differences: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything agrees."""
+        return not self.differences
+
+
+def verify_run(run: RecordedRun) -> Verification:
+    """Take the recorded channel hits through stages and measures again and compare every list and score exactly."""
+    doc, start, end = run.columns
+    scorer = Scorer(measures_of(run.specification.plan), run.documents)
+    cases = {case.id: case for case in run.cases}
+    differences: list[str] = []
+    numbers = 0
+    for trace in run.traces:
+        if trace.error is not None:
+            continue
+        recomputed = recompute(run, trace)
+        rescored = scorer.scored([cases[trace.case]], [recomputed], doc, start, end)[0]
+        differences += _differences(trace, rescored, cases[trace.case])
+        numbers += sum(map(len, (trace.results.scores, trace.fused.scores if trace.fused else (), trace.scores)))
+    return Verification(run.run_id, len(run.traces), numbers, tuple(differences))
+
+
+def recompute(run: RecordedRun, trace: CaseTrace) -> CaseTrace:
+    """The trace with every stage after the channels taken anew."""
+    doc, start, end = run.columns
+
+    def tie_order(chunks: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        order = np.lexsort((end[chunks], start[chunks], doc[chunks]))
+        ranks = np.empty(len(chunks), np.int64)
+        ranks[order] = np.arange(len(chunks))
+        return ranks
+
+    channels = {
+        name: Ranking(np.asarray(hits.chunks, np.int64), np.asarray(hits.scores, np.float64))
+        for name, hits in trace.channels.items()
+    }
+    stages = run_stages(channels, run.specification.plan.retrieval, doc, tie_order)
+    return msgspec.structs.replace(
+        trace,
+        fused=Hits.of(stages.fused),
+        floor=None if stages.floor is None else Hits.of(stages.floor),
+        collapse=None if stages.collapse is None else Hits.of(stages.collapse),
+        results=Hits.of(stages.results),
+    )
+
+
+def _differences(recorded: CaseTrace, again: CaseTrace, case: EvaluationCase) -> Iterator[str]:
+    for stage in ("fused", "floor", "collapse", "results"):
+        if getattr(recorded, stage) != getattr(again, stage):
+            yield f"{case.id}: the {stage} list is not what its channels give"
+    for name, value in recorded.scores.items():
+        if again.scores.get(name) != value:
+            yield f"{case.id}: {name} is recorded as {value}, recomputed as {again.scores.get(name)}"

@@ -1,0 +1,1 @@
+"""The headless commands: parse, call, print, exit code. No logic."""

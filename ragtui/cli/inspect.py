@@ -1,0 +1,159 @@
+"""`runs`, `show`, `trace`, `verify`, `export`: what happened, from the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ragtui.cli.context import reading_lab
+from ragtui.cli.output import console, print_json, say
+from ragtui.cli.run import JsonOption, VerboseOption
+from ragtui.errors import EXIT_GATE_FAILED, EXIT_OK, InvalidInput
+
+if TYPE_CHECKING:
+    from ragtui.analysis.recorded import RecordedRun
+
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, any unique prefix of it, latest, or baseline.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("runs")(runs)
+    app.command("show")(show)
+    app.command("trace")(trace)
+    app.command("verify")(verify)
+    app.command("export")(export)
+
+
+def runs(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option("--limit", help="At most this many, newest first.")] = 50,
+    as_json: JsonOption = False,
+) -> None:
+    """List recorded and running runs, newest first.
+
+    Example: ragtui runs --limit 10
+    """
+    from ragtui.cli.listing import listed_runs, runs_table
+
+    rows = listed_runs(reading_lab(context), limit)
+    if as_json:
+        print_json({"runs": rows})
+    elif not rows:
+        say("No run is recorded yet. Start with: ragtui run hybrid")
+    else:
+        console().print(runs_table(rows))
+
+
+def show(
+    context: typer.Context,
+    run: RunArgument = "latest",
+    verbose: VerboseOption = False,
+    errors: Annotated[bool, typer.Option("--errors", help="List the cases that failed, with the reason.")] = False,
+    separation: Annotated[
+        bool, typer.Option("--separation", help="How well each score separates relevant from irrelevant hits.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a run: measures with intervals, by tag, and its worst misses.
+
+    Example: ragtui show latest --verbose
+    """
+    from ragtui.cli import listing
+    from ragtui.cli.run import emit
+
+    recorded = reading_lab(context).recorded(run)
+    if errors:
+        _print(listing.errors_table(recorded), as_json, {"errors": listing.errors(recorded)})
+    elif separation:
+        from ragtui.analysis.separation import separation_rows
+
+        rows = separation_rows(recorded)
+        _print(listing.separation_table(rows), as_json, {"separation": rows})
+    else:
+        emit(recorded, verbose, as_json)
+
+
+def trace(
+    context: typer.Context,
+    run: RunArgument,
+    case: Annotated[str, typer.Argument(metavar="CASE", help="A case's id, or any unique prefix of it.")],
+    depth: Annotated[int, typer.Option("--depth", help="How many hits of each stage are shown.")] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what happened to one case, stage by stage.
+
+    Example: ragtui trace latest water-boil-altitude-01
+    """
+    recorded = reading_lab(context).recorded(run)
+    case_id = _case_named(recorded, case)
+    if as_json:
+        from ragtui.reports.records import trace_record
+
+        print_json(trace_record(recorded, case_id))
+    else:
+        from ragtui.cli.tracing import trace_report
+
+        console().print(trace_report(recorded, case_id, depth))
+
+
+def verify(context: typer.Context, run: RunArgument = "latest", as_json: JsonOption = False) -> None:
+    """Recompute every stage and number of a run from its recorded channel hits; exit 1 where one differs.
+
+    Example: ragtui verify latest
+    """
+    from ragtui.analysis.verify import verify_run
+
+    recorded = reading_lab(context).recorded(run)
+    checked = verify_run(recorded)
+    if as_json:
+        print_json(checked)
+    else:
+        for line in checked.differences[:20]:
+            say(line)
+        verdict = "every number agrees" if checked.ok else f"{len(checked.differences)} numbers differ"
+        typer.echo(f"{recorded.run_id}: {checked.cases} cases, {checked.numbers} numbers recomputed, {verdict}")
+    raise typer.Exit(EXIT_OK if checked.ok else EXIT_GATE_FAILED)
+
+
+def export(
+    context: typer.Context,
+    run: RunArgument,
+    form: Annotated[str, typer.Option("--format", help="json")] = "json",
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="A file (default: stdout).")] = None,
+) -> None:
+    """Write a run for other programs.
+
+    Example: ragtui export latest --format json -o run.json
+    """
+    from ragtui.cli.exporting import export_run
+
+    export_run(reading_lab(context), run, form, output)
+
+
+def _print(table: Any, as_json: bool, record: dict[str, Any]) -> None:
+    if as_json:
+        print_json(record)
+    else:
+        console().print(table)
+
+
+def _case_named(recorded: RecordedRun, text: str) -> str:
+    if text in recorded.trace_of:
+        return text
+    found = [case for case in recorded.trace_of if case.startswith(text)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InvalidInput(f"{text!r} begins {len(found)} cases: {', '.join(found[:5])}.", "Type more of the id.")
+    if any(case.id == text for case in recorded.cases):
+        raise InvalidInput(f"Case {text!r} of run {recorded.run_id} never finished.", "Finish the run with `ragtui resume`.")
+    import difflib
+
+    near = difflib.get_close_matches(text, recorded.trace_of, n=1)
+    guess = f" Did you mean {near[0]}?" if near else ""
+    raise InvalidInput(f"Run {recorded.run_id} has no case {text!r}.{guess}", "`ragtui show RUN --verbose` lists its misses.")

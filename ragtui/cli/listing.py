@@ -1,0 +1,93 @@
+"""Lists of runs, errors and score separation, as rows and as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ragtui.cli.render import STATUS_GLYPHS, number, safe, table
+from ragtui.ids import short
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ragtui.analysis.recorded import RecordedRun
+    from ragtui.lab import Lab
+    from ragtui.metrics.separation import Separation
+
+_COLUMNS = ("nDCG@10", "R@5", "RR")
+
+
+def listed_runs(lab: Lab, limit: int) -> list[dict[str, Any]]:
+    """Live runs from their journals, then the working store's, then the reference store's; newest first within each."""
+    from ragtui.store.live import live_runs
+
+    rows = [
+        {
+            "run_id": run.run_id, "spec_id": run.spec_id, "name": run.name, "status": "running",
+            "started_at": run.started_at, "cases": run.cases, "finished": run.finished, "measures": {}, "store": "live",
+        }
+        for run in live_runs(lab.workspace.journals)
+    ]  # fmt: skip
+    seen = {row["run_id"] for row in rows}
+    for label, store in (("working", lab.store), ("reference", lab.reference)):
+        for row in store.runs(limit=limit) if store is not None else []:
+            if row.run_id not in seen:
+                seen.add(row.run_id)
+                rows.append(
+                    {
+                        "run_id": row.run_id, "spec_id": row.spec_id, "name": row.name, "status": row.status,
+                        "started_at": row.started_at, "elapsed_s": row.elapsed_s, "cases": row.cases,
+                        "scored": row.scored, "unscored": row.unscored, "errors": row.errors, "suites": list(row.suites),
+                        "tier": row.tier, "measures": row.measures, "store": label,
+                    }
+                )  # fmt: skip
+    return rows[:limit]
+
+
+def runs_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """A row a run."""
+    made = table("run", "status", "name", "started", "cases", "err", *_COLUMNS, "spec", right=("cases", "err", *_COLUMNS))
+    for row in rows:
+        values = [number(_measure(row["measures"], name)) for name in _COLUMNS]
+        made.add_row(
+            row["run_id"], f"{STATUS_GLYPHS[row['status']]} {row['status']}", safe(row["name"], 20),
+            row["started_at"][:19].replace("T", " "), str(row["cases"]), str(row.get("errors", "")), *values,
+            short(row["spec_id"], 8),
+        )  # fmt: skip
+    return made
+
+
+def _measure(measures: dict[str, float | None], name: str) -> float | None:
+    """The measure of this name, whatever its relevance threshold."""
+    return next((value for key, value in measures.items() if key.split("(")[0] == name), None)
+
+
+def errors(run: RecordedRun) -> list[dict[str, str]]:
+    """Each failed case with its reason."""
+    return [
+        {"case": trace.case, "kind": trace.error.kind, "message": trace.error.message}
+        for trace in run.traces
+        if trace.error is not None
+    ]
+
+
+def errors_table(run: RecordedRun) -> Table:
+    """A row a failed case."""
+    made = table("case", "kind", "reason")
+    made.columns[2].no_wrap = False
+    for row in errors(run):
+        made.add_row(safe(row["case"], 40), row["kind"], safe(row["message"]))
+    return made
+
+
+def separation_table(rows: Sequence[Separation]) -> Table:
+    """A row a score axis: medians, the area under the curve, and the threshold that separates best."""
+    right = ("relevant", "irrelevant", "refusals", "AUC", "best at", "keeps rel.", "keeps irr.")
+    made = table("score", *right, "calibrates", right=right)
+    for row in rows:
+        made.add_row(
+            row.name, number(row.relevant.p50), number(row.irrelevant.p50), number(row.refusals.p50), number(row.auc),
+            number(row.threshold, 4), number(row.kept_relevant, 2), number(row.kept_irrelevant, 2), row.setting,
+        )  # fmt: skip
+    return made

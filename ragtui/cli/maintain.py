@@ -1,0 +1,52 @@
+"""`prune`: give back disk space."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Annotated
+
+import typer
+
+from ragtui.cli.context import reading_lab
+from ragtui.cli.output import console, print_json, say
+from ragtui.cli.run import JsonOption
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("prune")(prune)
+
+
+def prune(
+    context: typer.Context,
+    keep: Annotated[int, typer.Option("--keep", min=0, help="Keep this many newest runs, and every baseline.")] = 50,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without this only the sizes are shown.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete old runs, artifacts that no kept run and no preset here needs, and half-built folders.
+
+    Example: ragtui prune --keep 20 --yes
+    """
+    from ragtui.cli.corpus_view import megabytes
+    from ragtui.cli.pruning import plan_pruning
+    from ragtui.cli.render import table
+
+    lab = reading_lab(context)
+    planned = plan_pruning(lab, keep)
+    if as_json:
+        print_json({"done": yes, "items": [{"what": item.what, "bytes": item.size} for item in planned]})
+    else:
+        made = table("what", "frees", right=("frees",))
+        for item in planned:
+            made.add_row(item.what, megabytes(item.size))
+        console().print(made) if planned else say("There is nothing to prune.")
+    if not yes:
+        if planned and not as_json:
+            say("Nothing was deleted; say --yes to do it.")
+        return
+    doomed = [item.run_id for item in planned if item.run_id is not None]
+    if doomed:
+        lab.store.delete_runs(doomed)
+    for item in planned:
+        if item.folder is not None:
+            shutil.rmtree(item.folder, ignore_errors=True)

@@ -1,0 +1,54 @@
+"""What reaches the terminal: results on stdout, everything else on stderr, all foreign text inert."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from ragtui.errors import RagtuiError
+from ragtui.inputs.text import printable
+from ragtui.settings import environment, in_ci
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Display = Literal["auto", "full", "rich", "plain", "none"]
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on stdout, indented for a reader, keys in the order given."""
+    data = msgspec.json.encode(value)
+    sys.stdout.write(msgspec.json.format(data, indent=2).decode() + "\n")
+
+
+def say(text: str) -> None:
+    """A line on stderr."""
+    sys.stderr.write(printable(text) + "\n")
+
+
+def show_error(error: RagtuiError) -> None:
+    """What happened, and what to do."""
+    say(f"ragtui: {error.message}" + (f"\n  {error.hint}" if error.hint else ""))
+
+
+def console(stderr: bool = False) -> Console:
+    """A console that obeys NO_COLOR, never interprets markup or emoji codes in data, and wraps nothing for a pipe."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else int(environment("COLUMNS") or 120)
+    return Console(file=stream, markup=False, emoji=False, highlight=False, width=width, soft_wrap=False)
+
+
+def resolve_display(wanted: Display) -> Literal["rich", "plain", "none"]:
+    """The rung of the ladder: `auto` is rich on a terminal, plain for a pipe, CI or a dumb terminal.
+
+    `full` is the app's; a headless command shows its richest form instead.
+    """
+    if wanted in ("full", "auto"):
+        terminal = sys.stderr.isatty() and not in_ci() and os.environ.get("TERM", "dumb") != "dumb"
+        return "rich" if terminal else "plain"
+    return wanted

@@ -1,0 +1,145 @@
+"""Tables and lines for people, drawn with rich. All text of documents and questions is shown, never obeyed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ragtui.ids import short
+from ragtui.inputs.text import fold_space, printable
+
+if TYPE_CHECKING:
+    from ragtui.analysis.recorded import RecordedRun
+    from ragtui.analysis.summary import Miss
+    from ragtui.metrics.aggregate import Estimate, Summary
+
+STATUS_GLYPHS = {"completed": "✓", "running": "▶", "interrupted": "‖", "cancelled": "■", "failed": "✗"}
+
+
+def table(*columns: str, right: Sequence[str] = ()) -> Table:
+    """A calm table: a rule under the head, no frame."""
+    made = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
+    for name in columns:
+        made.add_column(name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis")
+    return made
+
+
+def safe(text: str, width: int | None = None) -> Text:
+    """Foreign text on one line, inert, cut to a width of cells."""
+    shown = Text(printable(fold_space(text)), no_wrap=True, overflow="ellipsis")
+    if width is not None:
+        shown.truncate(width, overflow="ellipsis")
+    return shown
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A measure's value; a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def interval(estimate: Estimate) -> str:
+    """`0.812 … 0.871`."""
+    return "–" if estimate.value is None else f"{estimate.low:.3f} … {estimate.high:.3f}"
+
+
+def measures_table(estimates: Mapping[str, Estimate], total: int) -> Table:
+    """Measure, value, 95 % interval, and scored cases of all."""
+    made = table("measure", "value", "95 % interval", "n", right=("value", "n"))
+    for name, estimate in estimates.items():
+        count = f"{estimate.n}/{total}" if estimate.n != total else str(total)
+        made.add_row(name, number(estimate.value), interval(estimate), count)
+    return made
+
+
+def tags_table(summary: Summary, measures: Sequence[str], sizes: Mapping[str, int]) -> Table:
+    """A row a tag, a column a measure."""
+    made = table("tag", "cases", *measures, right=("cases", *measures))
+    for tag, row in summary.by_tag.items():
+        made.add_row(safe(tag, 24), str(sizes.get(tag, 0)), *(number(row[name].value) for name in measures))
+    return made
+
+
+def misses_table(misses: Sequence[Miss], measure: str, retrieved: int = 2) -> Table:
+    """A row a miss: what was wanted, what came instead."""
+    made = table("case", measure, "question", "wanted", "retrieved instead", right=(measure,))
+    for column in made.columns[2:]:
+        column.ratio = 1
+    made.expand = True
+    for miss in misses:
+        other = [doc for doc in miss.retrieved if doc not in miss.wanted][:retrieved]
+        made.add_row(
+            safe(miss.case, 30), number(miss.score, 2), safe(miss.query), safe(", ".join(miss.wanted)),
+            safe(", ".join(other) or "nothing"),
+        )  # fmt: skip
+    return made
+
+
+def heading(text: str) -> Text:
+    """A section's title."""
+    return Text(f"\n{text}", style="bold")
+
+
+def run_report(run: RecordedRun, worst: int | None = 5) -> RenderableType:
+    """What `run` and `show` print: identity, measures, tags, worst misses, and the commands that go on from here."""
+    from ragtui.analysis.summary import counts, decisive_measure, misses, summary
+
+    estimates = summary(run)
+    tally = counts(run.cases, run.trace_of)
+    primary = decisive_measure(run.measures, run.specification.plan.metrics.primary)
+    sizes: dict[str, int] = {}
+    for case in run.cases:
+        for tag in case.tags:
+            sizes[tag] = sizes.get(tag, 0) + 1
+    parts: list[RenderableType] = [_identity(run), measures_table(estimates.overall, tally.cases)]
+    if sizes:
+        shown = [name for name in dict.fromkeys((primary, *_tag_measures(run.measures))) if name in run.measures]
+        parts += [heading("By tag"), tags_table(estimates, shown, sizes)]
+    missed = misses(run)
+    if missed:
+        count = len(missed) if worst is None else min(worst, len(missed))
+        title = f"Worst misses ({count} of {len(missed)})" if count < len(missed) else f"Misses ({count})"
+        parts += [heading(title), misses_table(missed[:count], primary)]
+    parts.append(_closing(run, tally.errors))
+    return Group(*parts)
+
+
+def _tag_measures(measures: Sequence[str]) -> list[str]:
+    wanted = ("R@5", "RR", "Success@5")
+    return [name for name in measures if name.split("(")[0] in wanted] or list(measures[:3])
+
+
+def _identity(run: RecordedRun) -> Text:
+    specification = run.specification
+    line = Text()
+    line.append(f"{STATUS_GLYPHS[run.status]} {run.status}", style="bold")
+    line.append(f"  {printable(run.provenance.name) or 'unnamed'}")
+    line.append(f"   spec {short(run.spec_id)}   corpus {short(specification.corpus_id)}", style="dim")
+    line.append(f"   {len(run.traces)}/{len(run.cases)} cases in {run.elapsed_s:.2f} s", style="dim")
+    return line
+
+
+def _closing(run: RecordedRun, errors: int) -> Text:
+    text = Text(f"\nrun {run.run_id}", style="bold")
+    if errors:
+        text.append(f"   {errors} errors: ragtui show {run.run_id} --errors", style="bold")
+    if run.status in ("interrupted", "cancelled", "failed") and len(run.traces) < len(run.cases):
+        text.append(f"   continue: ragtui resume {run.run_id}", style="not bold")
+    elif run.traces:
+        example = run.traces[0].case
+        text.append(f"   look closer: ragtui trace {run.run_id} {printable(example)}", style="not bold dim")
+    return text
+
+
+def pairs(rows: Mapping[str, Any]) -> Table:
+    """Names and values in two aligned columns without a head."""
+    made = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    made.add_column(style="dim", no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, value in rows.items():
+        made.add_row(name, value if isinstance(value, Text) else Text(printable(str(value))))
+    return made

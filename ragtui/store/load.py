@@ -1,0 +1,304 @@
+"""A journal into the store: a transaction a batch, repeatable at any point, visible as ended only at the end."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from ragtui.errors import StoreUnavailable
+from ragtui.events import RunStatus
+from ragtui.experiment.plan import Provenance
+from ragtui.inputs.evaluation import Selection
+from ragtui.store import journal
+from ragtui.store.batch import Batch, Started, case_columns, text_hash
+from ragtui.store.gate import Gate
+from ragtui.store.lines import DamagedJournal, cut_torn, unreadable
+from ragtui.store.schema import BEST
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_SLICE = 5000
+_MARK_BYTES = 4096
+_T = TypeVar("_T")
+
+
+class _Plan(msgspec.Struct):
+    evaluation: Selection
+
+
+class _Spec(msgspec.Struct):
+    plan: _Plan
+    corpus_id: str
+    evaluation_id: str
+
+
+def load(gate: Gate, path: Path, unfinished: RunStatus) -> str:
+    """Load one journal, then remove it and its cancel request; gives the run's id.
+
+    Safe to kill at any instant and to repeat. Raises DamagedJournal for a line that is no event (what stands before
+    it is loaded, the journal stays) and StoreUnavailable if the journal is being written or is gone without a trace.
+    """
+    try:
+        with journal.claim(path, gate.wait_seconds) as descriptor:
+            _load_claimed(gate, path, descriptor, unfinished)
+            journal.discard(path)
+    except FileNotFoundError as error:
+        # Somebody else's recovery was faster, or it never was.
+        if _known(gate, path.stem) is None:
+            raise StoreUnavailable(f"{path} does not exist.", "`ragtui runs` lists what is stored.") from error
+    return path.stem
+
+
+def recover(gate: Gate, folder: Path) -> list[str]:
+    """Load every journal that nobody holds; the ids of the runs that are in the store for it.
+
+    A journal without one complete line is removed. One with a damaged line is loaded up to that line and set aside as
+    `<run_id>.jsonl.damaged`; the attempt's reason says so.
+    """
+    recovered = []
+    for path in journal.abandoned(folder):
+        try:
+            with journal.claim(path, 0.0) as descriptor:
+                try:
+                    _load_claimed(gate, path, descriptor, "interrupted")
+                    aside = None
+                except DamagedJournal as error:
+                    aside = path.with_name(path.name + ".damaged")
+                    reason = f"The journal is damaged at line {error.line}; it is kept as {aside.name}."
+                    _Load(gate, path).commit(Batch(), "interrupted", "damaged", reason)
+                journal.discard(path, aside)
+        except FileNotFoundError:
+            continue  # another process loaded it meanwhile
+        except StoreUnavailable:
+            if journal.is_live(path):
+                continue  # another process loads or resumes it just now
+            raise
+        if _known(gate, path.stem) is not None:
+            recovered.append(path.stem)
+    return recovered
+
+
+def _load_claimed(gate: Gate, path: Path, descriptor: int, unfinished: RunStatus) -> None:
+    try:
+        cut_torn(descriptor)
+        mark = _mark(descriptor)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if mark.startswith("0:") or _known(gate, path.stem) == mark:
+        return
+    loading = _Load(gate, path)
+    batch, number = Batch(), 0
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                batch.add(line, path, number)
+                if batch.full:
+                    loading.commit(batch)
+                    batch = Batch()
+    except DamagedJournal:
+        loading.commit(batch)
+        raise
+    except OSError as error:
+        raise unreadable(path, error) from error
+    loading.commit(batch, unfinished, mark)
+
+
+class _Load:
+    """The inserts of one journal. `commit` is one transaction."""
+
+    def __init__(self, gate: Gate, path: Path) -> None:
+        self.gate = gate
+        self.path = path
+        self.run_id = path.stem
+        self.last_at: dict[int, str] = {}
+
+    def commit(self, batch: Batch, ending: RunStatus | None = None, mark: str = "", reason: str = "") -> None:
+        """Insert what is not there yet. With `ending`, close the attempts that told no end so, and take the means."""
+        if not (batch.started or batch.traces or batch.chunks or batch.finished or ending):
+            return
+        self.last_at |= batch.last_at
+        with self.gate.write() as connection:
+            for started in batch.started:
+                self._start(connection, started)
+            found = connection.execute("SELECT run, measures FROM runs WHERE run_id = $1", [self.run_id]).fetchone()
+            if found is None:
+                if reason:
+                    return  # nothing of a damaged journal could be loaded
+                raise DamagedJournal(self.path, 1, "it does not begin with the start of a run")
+            run, measures = found
+            connection.execute("UPDATE runs SET status = 'running' WHERE run = $1 AND status <> 'running'", [run])
+            _insert_chunks(connection, run, batch)
+            _insert_traces(connection, run, batch, measures)
+            for end in batch.finished:
+                connection.execute(
+                    "UPDATE attempts SET status = $s, ended_at = $at, elapsed_s = $e, reason = $r WHERE run = $run AND attempt = $a",
+                    {"s": end.status, "at": end.at, "e": end.elapsed_s, "r": end.reason, "run": run, "a": end.attempt},
+                )
+            if ending:
+                self._end(connection, run, ending, reason)
+                _summarise(connection, run, mark)
+
+    def _start(self, connection: DuckDBPyConnection, started: Started) -> None:
+        if started.run_id != self.run_id:
+            raise DamagedJournal(self.path, 1, f"it is the journal of run {started.run_id}")
+        known = connection.execute("SELECT run FROM runs WHERE run_id = $1", [started.run_id]).fetchone()
+        run = known[0] if known else self._create(connection, started)
+        connection.execute(
+            "INSERT INTO attempts SELECT $run, $attempt, 'running', $at, NULL, 0, '', $environment "
+            "WHERE NOT EXISTS (FROM attempts WHERE run = $run AND attempt = $attempt)",
+            {
+                "run": run,
+                "attempt": started.attempt,
+                "at": started.started_at,
+                "environment": _text(started.environment),
+            },
+        )
+
+    def _create(self, connection: DuckDBPyConnection, started: Started) -> int:
+        spec = _decoded(self.path, started.specification, _Spec)
+        provenance = _decoded(self.path, started.provenance, Provenance)
+        row = connection.execute("SELECT coalesce(max(run), 0) + 1 FROM runs").fetchone()
+        run = int(row[0]) if row else 1
+        connection.execute(
+            "INSERT INTO runs VALUES ($run, $run_id, $spec_id, $name, 'running', $started_at, NULL, 0, $cases, 0, 0, 1, "
+            "$corpus_id, $evaluation_id, $tier, $suites, $measures, $means, 0, '', $specification, $provenance)",
+            {
+                "run": run, "run_id": started.run_id, "spec_id": started.spec_id, "name": provenance.name,
+                "started_at": started.started_at, "cases": len(started.cases), "corpus_id": spec.corpus_id,
+                "evaluation_id": spec.evaluation_id, "tier": started.tier, "suites": list(spec.plan.evaluation.suites),
+                "measures": list(started.measures), "means": [None] * len(started.measures),
+                "specification": _text(started.specification), "provenance": _text(started.provenance),
+            },
+        )  # fmt: skip
+        for start in range(0, len(started.cases), _SLICE):
+            try:
+                columns = case_columns(started.cases[start : start + _SLICE])
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise DamagedJournal(self.path, 1, error) from error
+            connection.execute(
+                "INSERT INTO cases SELECT $run, $start + unnest($idx), unnest($case_id), unnest($query), "
+                "unnest($tags::VARCHAR[][]), unnest($definition)",
+                {"run": run, "start": start, **columns},
+            )
+        return run
+
+    def _end(self, connection: DuckDBPyConnection, run: int, ending: RunStatus, reason: str) -> None:
+        open_attempts = connection.execute(
+            "SELECT attempt, started_at FROM attempts WHERE run = $1 AND status = 'running'", [run]
+        ).fetchall()
+        for attempt, started_at in open_attempts:
+            at = self.last_at.get(attempt) or _last_case(connection, run, attempt) or started_at
+            connection.execute(
+                "UPDATE attempts SET status = $s, ended_at = $at, elapsed_s = $e, reason = $r WHERE run = $run AND attempt = $a",
+                {"s": ending, "at": at, "e": _seconds(started_at, at), "run": run, "a": attempt,
+                 "r": reason or "The process ended without a word."},
+            )  # fmt: skip
+
+
+def _insert_chunks(connection: DuckDBPyConnection, run: int, batch: Batch) -> None:
+    chunks = list(batch.chunks.values())
+    for start in range(0, len(chunks), _SLICE):
+        part = chunks[start : start + _SLICE]
+        hashes = [text_hash(chunk.text) for chunk in part]
+        texts = dict(zip(hashes, (chunk.text for chunk in part), strict=True))
+        connection.execute(
+            "INSERT INTO texts SELECT (SELECT coalesce(max(text_id), 0) FROM texts) + row_number() OVER (), hash, text "
+            "FROM (SELECT unnest($hashes) AS hash, unnest($texts) AS text) WHERE hash NOT IN (SELECT hash FROM texts)",
+            {"hashes": list(texts), "texts": list(texts.values())},
+        )
+        connection.execute(
+            "INSERT INTO chunks SELECT $run, ordinal, doc, start_at, end_at, text_id "
+            "FROM (SELECT unnest($ordinals) AS ordinal, unnest($docs) AS doc, unnest($starts) AS start_at, "
+            "unnest($ends) AS end_at, unnest($hashes) AS hash) JOIN texts USING (hash) "
+            "WHERE ordinal NOT IN (SELECT ordinal FROM chunks WHERE run = $run)",
+            {
+                "run": run, "ordinals": [chunk.ordinal for chunk in part], "docs": [chunk.doc for chunk in part],
+                "starts": [chunk.start for chunk in part], "ends": [chunk.end for chunk in part], "hashes": hashes,
+            },
+        )  # fmt: skip
+
+
+def _insert_traces(connection: DuckDBPyConnection, run: int, batch: Batch, measures: list[str]) -> None:
+    rows = list(batch.traces.values())
+    if not rows:
+        return
+    connection.execute(
+        "INSERT INTO traces SELECT $run, new.* FROM (SELECT unnest($idx) AS idx, unnest($attempt) AS attempt, "
+        "unnest($case_id), unnest($status), unnest($kind::VARCHAR[]), unnest($message::VARCHAR[]), unnest($at), "
+        "unnest($scores::DOUBLE[][]), unnest($trace)) AS new WHERE NOT EXISTS "
+        "(FROM traces AS old WHERE old.run = $run AND old.idx = new.idx AND old.attempt = new.attempt)",
+        {
+            "run": run, "idx": [row.index for row in rows], "attempt": [row.attempt for row in rows],
+            "case_id": [row.case for row in rows], "status": [row.status for row in rows],
+            "kind": [row.error.kind if row.error else None for row in rows],
+            "message": [row.error.message if row.error else None for row in rows], "at": [row.at for row in rows],
+            "scores": [[row.scores.get(name) for name in measures] for row in rows],
+            "trace": [row.trace for row in rows],
+        },
+    )  # fmt: skip
+
+
+def _summarise(connection: DuckDBPyConnection, run: int, mark: str) -> None:
+    """Take status, times, counts and means of a run from its attempts and its best traces."""
+    scores = connection.execute(
+        f"SELECT status, scores, strlen(trace) FROM traces JOIN ({BEST}) USING (idx, attempt) WHERE run = $run",
+        {"run": run},
+    ).fetchall()
+    width = len(scores[0][1]) if scores else 0
+    columns = [[row[1][place] for row in scores if row[1][place] is not None] for place in range(width)]
+    connection.execute(
+        "UPDATE runs SET scored = $scored, errors = $errors, trace_bytes = $size, journal_mark = $mark, means = $means, "
+        "status = last.status, ended_at = last.ended_at, attempts = last.attempts, elapsed_s = last.elapsed_s FROM "
+        "(SELECT arg_max(status, attempt) AS status, max(ended_at) AS ended_at, count(*) AS attempts, "
+        "sum(elapsed_s) AS elapsed_s FROM attempts WHERE run = $run) AS last WHERE run = $run",
+        {
+            "run": run, "mark": mark, "size": sum(row[2] for row in scores),
+            "scored": sum(any(value is not None for value in row[1]) for row in scores),
+            "errors": sum(row[0] == "error" for row in scores),
+            "means": [math.fsum(column) / len(column) if column else None for column in columns],
+        },
+    )  # fmt: skip
+
+
+def _known(gate: Gate, run_id: str) -> str | None:
+    """The mark of the journal that the run was last loaded from, None where the store has no such run."""
+    with gate.read() as connection:
+        row = connection.execute("SELECT journal_mark FROM runs WHERE run_id = $1", [run_id]).fetchone()
+    return str(row[0]) if row else None
+
+
+def _mark(descriptor: int) -> str:
+    """Size and hash of a journal's end. The end holds attempt and time, so no two journals of a run share it."""
+    size = os.fstat(descriptor).st_size
+    os.lseek(descriptor, max(0, size - _MARK_BYTES), os.SEEK_SET)
+    return f"{size}:{hashlib.sha256(os.read(descriptor, _MARK_BYTES)).hexdigest()[:16]}"
+
+
+def _last_case(connection: DuckDBPyConnection, run: int, attempt: int) -> str | None:
+    row = connection.execute("SELECT max(finished_at) FROM traces WHERE run = $1 AND attempt = $2", [run, attempt]).fetchone()
+    return row[0] if row else None
+
+
+def _decoded(path: Path, raw: msgspec.Raw, kind: type[_T]) -> _T:
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.MsgspecError as error:
+        raise DamagedJournal(path, 1, error) from error
+
+
+def _seconds(start: str, end: str) -> float:
+    try:
+        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def _text(raw: msgspec.Raw) -> str:
+    return str(raw, "utf-8")

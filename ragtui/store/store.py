@@ -1,0 +1,178 @@
+"""The face of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from ragtui.events import RunStatus
+from ragtui.inputs.evaluation import EvaluationCase
+from ragtui.store import baselines, cases, load, runs, upkeep
+from ragtui.store.gate import Gate
+from ragtui.store.rows import Baseline, CaseRow, RunRecord, RunRow
+from ragtui.trace import CaseTrace, ChunkRef
+
+_PAGE = 1000
+
+
+class Store:
+    """The runs in one DuckDB file.
+
+    Nothing is opened until a method is called, and nothing stays open after it; several processes and threads may use
+    one file. A missing file reads as an empty store. Every method raises StoreUnavailable where the file cannot be
+    used, and InvalidInput for a run that is not in it.
+    """
+
+    def __init__(self, path: Path, read_only: bool = False, wait_seconds: float = 5.0) -> None:
+        self._gate = Gate(path, read_only, wait_seconds)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._gate.path
+
+    @property
+    def read_only(self) -> bool:
+        """Whether writing methods are refused."""
+        return self._gate.read_only
+
+    def load_journal(self, path: Path, status_if_unfinished: RunStatus = "interrupted") -> str:
+        """Load a journal whose writer is closed, then remove it and its cancel request; the run's id.
+
+        Repeatable, and safe to kill at any instant. Raises DamagedJournal with file and line.
+        """
+        return load.load(self._gate, path, status_if_unfinished)
+
+    def recover(self, folder: Path) -> list[str]:
+        """Load every journal in the folder that nobody holds; the ids of their runs.
+
+        A damaged journal is loaded up to its bad line and set aside as `<run_id>.jsonl.damaged`.
+        """
+        return load.recover(self._gate, folder)
+
+    def runs(self, limit: int | None = None, offset: int = 0) -> list[RunRow]:
+        """Runs, newest first."""
+        with self._gate.read() as connection:
+            return runs.run_rows(connection, limit, offset)
+
+    def spec_runs(self, spec_id: str) -> list[RunRow]:
+        """The runs of one specification, newest first."""
+        with self._gate.read() as connection:
+            return runs.run_rows(connection, spec_id=spec_id)
+
+    def count_runs(self) -> int:
+        """How many runs there are."""
+        with self._gate.read() as connection:
+            return runs.count_runs(connection)
+
+    def resolve(self, text: str) -> str:
+        """The run id that `latest`, an id or a unique prefix names; InvalidInput lists the candidates."""
+        with self._gate.read() as connection:
+            return runs.resolve(connection, text)
+
+    def run(self, run_id: str) -> RunRecord:
+        """One run with its specification, provenance and attempts."""
+        with self._gate.read() as connection:
+            return runs.record(connection, run_id)
+
+    def cases_of(self, run_id: str) -> tuple[EvaluationCase, ...]:
+        """The frozen goldens of a run, in the order of its cases."""
+        with self._gate.read() as connection:
+            return runs.cases_of(connection, run_id)
+
+    def traces(self, run_id: str) -> Iterator[CaseTrace]:
+        """The best trace of each executed case, by index: the latest attempt that is ok, else the latest.
+
+        Fetched a thousand at a time; the store is free between pages.
+        """
+        with self._gate.read() as connection:
+            wanted = cases.best_attempts(connection, runs.number_of(connection, run_id))
+        return self._pages(run_id, wanted)
+
+    def trace(self, run_id: str, case_id: str) -> CaseTrace:
+        """The best trace of one case; InvalidInput if the run has none."""
+        with self._gate.read() as connection:
+            return cases.trace(connection, run_id, case_id)
+
+    def finished_indexes(self, run_id: str, *, including_errors: bool = True) -> set[int]:
+        """The indexes of cases that have a trace; without `including_errors`, one that is ok."""
+        with self._gate.read() as connection:
+            return cases.finished_indexes(connection, run_id, including_errors)
+
+    def scores(self, run_id: str) -> tuple[list[str], dict[str, dict[str, float | None]]]:
+        """The run's measures, and case id → measure → value (None: unscored) for executed cases, by index."""
+        with self._gate.read() as connection:
+            return cases.scores(connection, run_id)
+
+    def case_rows(
+        self, run_id: str, *, text: str = "", tag: str | None = None, status: str | None = None,
+        missed_by: str | None = None, sort: str | None = None, descending: bool = False, offset: int = 0, limit: int = 100,
+    ) -> list[CaseRow]:  # fmt: skip
+        """A page of a run's cases, executed or not.
+
+        `text` is looked for in query and id, `missed_by` names a measure that is 0, `status` is ok, error or pending,
+        `sort` is a measure or `index`; cases without a value come last.
+        """
+        wanted = cases.CaseFilter(text=text, tag=tag, status=status, missed_by=missed_by)
+        with self._gate.read() as connection:
+            return cases.case_rows(connection, run_id, wanted, sort, descending, offset, limit)
+
+    def count_cases(
+        self,
+        run_id: str,
+        *,
+        text: str = "",
+        tag: str | None = None,
+        status: str | None = None,
+        missed_by: str | None = None,
+    ) -> int:
+        """How many cases `case_rows` has in all its pages."""
+        wanted = cases.CaseFilter(text=text, tag=tag, status=status, missed_by=missed_by)
+        with self._gate.read() as connection:
+            return cases.count_cases(connection, run_id, wanted)
+
+    def chunks(self, run_id: str, ordinals: Iterable[int]) -> dict[int, ChunkRef]:
+        """The chunks under the ordinals that a run's traces use, unknown ones left out."""
+        with self._gate.read() as connection:
+            return cases.chunks(connection, run_id, ordinals)
+
+    def promote(self, run_id: str, name: str, why: str) -> Baseline:
+        """Make a completed run the baseline of its corpus, suites and tier under `name`."""
+        with self._gate.write() as connection:
+            return baselines.promote(connection, run_id, name, why)
+
+    def baselines(self) -> list[Baseline]:
+        """The baseline of each (corpus, suites, tier, name), newest promotion first."""
+        with self._gate.read() as connection:
+            return baselines.baselines(connection)
+
+    def baseline_for(self, corpus_id: str, suites: Sequence[str], tier: str, name: str) -> Baseline | None:
+        """The baseline of a key, None if there is none."""
+        with self._gate.read() as connection:
+            return baselines.baseline_for(connection, corpus_id, suites, tier, name)
+
+    def copy_run(self, run_id: str, target: Store) -> None:
+        """Copy a run whole to another store; harmless when repeated. Promotions are not copied."""
+        upkeep.copy_run(self._gate, target._gate, run_id)
+
+    def delete_runs(self, run_ids: Sequence[str]) -> int:
+        """Drop runs, their promotions and texts that no run refers to, and shrink the file; the bytes freed."""
+        return upkeep.delete_runs(self._gate, run_ids)
+
+    def estimate_freed(self, run_ids: Sequence[str]) -> int:
+        """About how many bytes `delete_runs` would free."""
+        return upkeep.estimate(self._gate, run_ids)
+
+    def size(self) -> int:
+        """Bytes of the file; 0 where there is none."""
+        return upkeep.size(self.path)
+
+    def export_parquet(self, run_id: str, path: Path) -> None:
+        """Write a run as Parquet, one row a case, with a column a measure and the trace's JSON."""
+        upkeep.export_parquet(self._gate, run_id, path)
+
+    def _pages(self, run_id: str, wanted: list[tuple[int, int]]) -> Iterator[CaseTrace]:
+        for start in range(0, len(wanted), _PAGE):
+            with self._gate.read() as connection:
+                page = cases.traces_between(connection, run_id, wanted[start : start + _PAGE])
+            yield from page
