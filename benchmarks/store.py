@@ -2,26 +2,27 @@
 
     python benchmarks/store.py [--cases 20000] [--depth 100] [--runs 1000]
 
-A case is one golden of a hybrid run: two channels of `--depth` hits, their fusion and the results (about 10 KB at 100).
+A case is one golden of a hybrid run: two channels of `--depth` hits, their fusion and the results (about 8 KB at 75).
 Loading happens in a process of its own, so its peak memory is not that of making the journal.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-_ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(_ROOT), str(_ROOT / "tests" / "store")]
-
 from ragtui.events import CaseFinished, ChunksSeen
 from ragtui.store import Store
 from ragtui.store.journal import JournalWriter, journal_path
-import store_samples as samples
+
+_ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(_ROOT / "tests" / "store"))
+samples = importlib.import_module("store_samples")
 
 _LOADER = """
 import resource, sys, time
@@ -68,7 +69,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=20_000)
-    parser.add_argument("--depth", type=int, default=100)
+    parser.add_argument("--depth", type=int, default=75)
     parser.add_argument("--runs", type=int, default=1000)
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -76,7 +77,9 @@ def main() -> None:
         reference = folder / "reference.duckdb"
         for run_id in ("a", "bb", "ccc"):
             load(reference, make_journal(folder, run_id, 360, 100, 1200))
-        print(f"three runs of 360 cases: {reference.stat().st_size / 1e6:.2f} MB")
+        grown = reference.stat().st_size
+        Store(reference).compact()
+        print(f"three runs of 360 cases: {grown / 1e6:.2f} MB, compacted {reference.stat().st_size / 1e6:.2f} MB")
 
         for cases in (1000, wanted.cases):
             store = folder / f"{cases}.duckdb"
@@ -84,8 +87,7 @@ def main() -> None:
             journal_size = journal.stat().st_size
             seconds, memory = load(store, journal)
             print(
-                f"{cases} cases, {journal_size / cases / 1000:.1f} KB each: {seconds:.2f} s, "
-                f"{seconds / cases * 1000:.3f} s per 1,000, peak {memory:.0f} MB, file {store.stat().st_size / 1e6:.1f} MB"
+                f"{cases} cases, {journal_size / cases / 1000:.1f} KB each: {seconds:.2f} s, {seconds / cases * 1000:.3f} s per 1,000, peak {memory:.0f} MB, file {store.stat().st_size / 1e6:.1f} MB"
             )
         big = Store(store)
         timed("first page of cases by a measure", lambda: big.case_rows("big", sort="nDCG@10"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -88,7 +88,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 async def run_experiment(
     specification: Specification, dependencies: Dependencies, attempt: Attempt
-) -> AsyncIterator[RunEvent]:
+) -> AsyncGenerator[RunEvent, None]:
     """Execute a specification and yield what happens.
 
     Every event is in the journal before it is yielded. The last event is RunFinished, also when the run fails; the
@@ -254,10 +254,7 @@ class _Execution:
 
     def _reported(self, traces: Sequence[CaseTrace]) -> list[RunEvent]:
         seen = {
-            chunk
-            for trace in traces
-            for hits in (*trace.channels.values(), trace.results)
-            for chunk in hits.chunks
+            chunk for trace in traces for hits in (*trace.channels.values(), trace.results) for chunk in hits.chunks
         }
         new = sorted(seen - self._seen)
         self._seen |= seen
@@ -321,7 +318,9 @@ def _check_bound(specification: Specification, dependencies: Dependencies) -> No
     if dependencies.corpus.corpus_id != specification.corpus_id:
         raise RunFailed("The corpus is not the one that the specification names.", "Bind the plan to this corpus anew.")
     if dependencies.evaluation.evaluation_id != specification.evaluation_id:
-        raise RunFailed("The goldens are not those that the specification names.", "Bind the plan to these goldens anew.")
+        raise RunFailed(
+            "The goldens are not those that the specification names.", "Bind the plan to these goldens anew."
+        )
     expected = specification.embedder
     if expected is not None:
         given = dependencies.embedder.identity if dependencies.embedder is not None else None
@@ -360,4 +359,3 @@ def environment_record() -> dict[str, Any]:
 def utc_now() -> str:
     """Now, ISO-8601 in UTC with milliseconds, ending in Z."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-

@@ -79,6 +79,7 @@ class InvalidFiles(InvalidInput):
         super().__init__(f"{headline}\n{lines}", hint or "Fix the places named above and run `ragtui corpus check`.")
 
     def as_dict(self) -> dict[str, object]:
+        """The error with all its problems."""
         return super().as_dict() | {"problems": [msgspec.to_builtins(problem) for problem in self.problems]}
 
 

@@ -10,12 +10,11 @@ Reading inputs, binding and validating need no database and no network. Executin
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-
 
 from ragtui.artifacts.analyzer import resolve
 from ragtui.artifacts.cache import ArtifactCache
@@ -83,7 +82,9 @@ class Lab:
         for suite in selection.suites:
             tier = self.workspace.suites[suite].tier if suite in self.workspace.suites else None
             if tier not in (None, "retrieval"):
-                raise InvalidInput(f"Suite {suite!r} is bound to the {tier} tier.", f"Run it with `ragtui generate --suite {suite}`.")
+                raise InvalidInput(
+                    f"Suite {suite!r} is bound to the {tier} tier.", f"Run it with `ragtui generate --suite {suite}`."
+                )
         return load_evaluation(self.workspace.goldens, self.snapshot, selection)
 
     # -- intent -------------------------------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ class Lab:
         stop: Callable[[], RunStatus | None] = lambda: None,
         run_id: str | None = None,
         resume: bool = False,
-    ) -> AsyncIterator[RunEvent]:
+    ) -> AsyncGenerator[RunEvent, None]:
         """Execute and record; yields what happens, each event already on disk.
 
         When the iterator ends, the run is in the store. If it is closed early or the process dies, the journal is an
@@ -276,7 +277,9 @@ def recorded_run(store: Store, run_id: str) -> RecordedRun:
 
     row = store.run(run_id)
     traces = tuple(store.traces(run_id))
-    ordinals = {chunk for trace in traces for hits in (*trace.channels.values(), trace.results) for chunk in hits.chunks}
+    ordinals = {
+        chunk for trace in traces for hits in (*trace.channels.values(), trace.results) for chunk in hits.chunks
+    }
     return RecordedRun(
         run_id=row.run_id,
         spec_id=row.spec_id,
@@ -310,4 +313,6 @@ def _refuse_other_embedder(plan: Plan, identity: EmbedderIdentity) -> None:
         if wanted != given:
             faults.append(f"the plan wants {field} {wanted!r}, the embedder has {given!r}")
     if faults:
-        raise ProviderUnavailable("The embedder is not the plan's: " + "; ".join(faults) + ".", "Give another or edit the plan.")
+        raise ProviderUnavailable(
+            "The embedder is not the plan's: " + "; ".join(faults) + ".", "Give another or edit the plan."
+        )

@@ -65,8 +65,8 @@ def pair(
     changed = [name for name in shared if _changed(of_base[name], of_new[name], new.tier)]
     if changed:
         raise RunsDiffer(
-            f"{len(changed)} golden{'' if len(changed) == 1 else 's'} with the same id differ between {base.run_id} and "
-            f"{new.run_id} in what they ask or judge:\n{_listed(changed)}",
+            f"{len(changed)} golden{'' if len(changed) == 1 else 's'} with the same id differ between {base.run_id} "
+            f"and {new.run_id} in what they ask or judge:\n{_listed(changed)}",
             "Run the base again over the present goldens, or give a changed golden a new id.",
             goldens=changed,
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from ragtui.analysis.comparability import Pairing, Revisions, pair
 from ragtui.analysis.contrast import BoolArray, MeasureChange, Role, applies, contrast, score_columns
+from ragtui.analysis.flips import Flip, find_flips, flip_measure_of
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.statistics import FloatArray, holm
 from ragtui.analysis.verdict import TOLERANCE, Evidence, Mode, Verdict, decide
@@ -29,17 +30,6 @@ class SpecificationChange(msgspec.Struct, frozen=True):
     path: str
     base: Any
     new: Any
-
-
-class Flip(msgspec.Struct, frozen=True, kw_only=True):
-    """A case that found something relevant in one run and nothing in the other, by the flips' measure."""
-
-    case: str
-    query: str
-    tags: tuple[str, ...]
-    direction: Literal["lost", "found"]
-    base: float
-    new: float
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +92,7 @@ def compare(
         allow_errors=allow_errors,
     )
     decision = decide(gates or {str(gating[0]): _nothing(gating[0])}, evidence, tolerance, mode)
-    flip_measure = _flip_measure(gating, names)
+    flip_measure = flip_measure_of(gating, names)
     return Comparison(
         base_run=base.run_id,
         new_run=new.run_id,
@@ -120,7 +110,7 @@ def compare(
         by_tag=_by_tag(cases, names, old, present, applicable, roles),
         not_compared=not_compared,
         flip_measure=flip_measure,
-        flips=_flips(cases, old[:, names.index(flip_measure)], present[:, names.index(flip_measure)]) if names else (),
+        flips=find_flips(cases, old[:, names.index(flip_measure)], present[:, names.index(flip_measure)]) if names else (),
     )
 
 
@@ -198,27 +188,6 @@ def _by_tag(
         table = contrast(names, base[chosen], new[chosen], applicable[chosen])
         tables[tag] = {name: msgspec.structs.replace(row, role=roles.get(name, "")) for name, row in table.items()}
     return tables
-
-
-def _flip_measure(gating: Sequence[Measure], names: Sequence[str]) -> str:
-    """The first comparable guard that a case hits or misses within a cut-off, else the first gating measure."""
-    compared = [measure for measure in gating if str(measure) in names]
-    for measure in compared:
-        if measure.kind in ("R", "Success", "P") and measure.cutoff is not None:
-            return str(measure)
-    return str(compared[0]) if compared else (names[0] if names else str(gating[0]))
-
-
-def _flips(cases: Sequence[EvaluationCase], base: FloatArray, new: FloatArray) -> tuple[Flip, ...]:
-    """Lost ones first, each in the order of the run."""
-    flips = [
-        Flip(
-            case=case.id, query=case.query, tags=case.tags, direction="lost" if old > 0 else "found", base=old, new=now
-        )
-        for case, old, now in zip(cases, base.tolist(), new.tolist(), strict=True)
-        if (old > 0 and now == 0) or (old == 0 and now > 0)
-    ]  # fmt: skip
-    return tuple(sorted(flips, key=lambda flip: flip.direction, reverse=True))
 
 
 def _unfinished(run: RecordedRun, pairing: Pairing) -> bool:

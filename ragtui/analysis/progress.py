@@ -101,7 +101,12 @@ class Progress:
         """n/N, scored, missed, errored, rate and what is left, in one line."""
         if self.done == 0 and self.stage is not None and self.stage.done < self.stage.total:
             return f"preparing {self.stage.stage}  {self.stage.done}/{self.stage.total}"
-        parts = [f"{self.done}/{self.total}", f"scored {self.scored}", f"missed {self.missed}", f"errored {self.errors}"]
+        parts = [
+            f"{self.done}/{self.total}",
+            f"scored {self.scored}",
+            f"missed {self.missed}",
+            f"errored {self.errors}",
+        ]
         rate = self.rate()
         if rate is not None:
             parts.append(f"{rate:.0f}/s" if rate >= 10 else f"{rate:.1f}/s")

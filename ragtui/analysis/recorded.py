@@ -75,7 +75,11 @@ def decode_recorded(data: bytes, source: str) -> RecordedRun:
     try:
         recorded = msgspec.json.decode(data, type=RecordedRun)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{source} is not an exported run: {error}.", "Write one with `ragtui export RUN --format json`.") from error
+        raise InvalidInput(
+            f"{source} is not an exported run: {error}.", "`ragtui export RUN --format json` writes one."
+        ) from error
     if recorded.schema != RECORD_SCHEMA:
-        raise InvalidInput(f"{source} has schema {recorded.schema}; this version reads {RECORD_SCHEMA}.", "Update ragtui.")
+        raise InvalidInput(
+            f"{source} has schema {recorded.schema}; this version reads {RECORD_SCHEMA}.", "Update ragtui."
+        )
     return recorded

@@ -55,7 +55,9 @@ def summarise_cases(
     )
 
 
-def score_rows(measures: Sequence[str], traces: Iterable[CaseTrace], count: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def score_rows(
+    measures: Sequence[str], traces: Iterable[CaseTrace], count: int
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """Scores as float64 of shape (count, measures); NaN where unscored."""
     matrix = np.full((count, len(measures)), np.nan)
     for row, trace in enumerate(traces):
@@ -96,4 +98,14 @@ def misses(run: RecordedRun, limit: int | None = None) -> list[Miss]:
     return found if limit is None else found[:limit]
 
 
-__all__ = ["Counts", "Estimate", "Miss", "Summary", "counts", "decisive_measure", "misses", "summarise_cases", "summary"]
+__all__ = [
+    "Counts",
+    "Estimate",
+    "Miss",
+    "Summary",
+    "counts",
+    "decisive_measure",
+    "misses",
+    "summarise_cases",
+    "summary",
+]

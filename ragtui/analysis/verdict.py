@@ -80,7 +80,7 @@ def decide(
     missing = [*_gaps(gates, evidence), *([] if evidence.identical else _doubts(gates, tolerance, mode))]
     if missing:
         if not evidence.identical and mode == "verdict" and detectable is not None:
-            told = f"With {primary.scored} questions the smallest change of {primary_name} that shows is {detectable:.3f}"
+            told = f"With {primary.scored} questions a change of {primary_name} shows from {detectable:.3f}"
             missing.append(f"{told}; one of {tolerance:g} takes {more} more questions." if more else f"{told}.")
         return decision(Verdict.INCONCLUSIVE, missing)
     return decision(Verdict.PASS, [_why_pass(primary_name, primary, evidence, tolerance, mode)])

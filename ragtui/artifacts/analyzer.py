@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
 import msgspec
@@ -10,9 +11,7 @@ import regex
 from ragtui.artifacts.recipes import Lexical, canonical
 from ragtui.inputs.corpus import CorpusSnapshot
 
-_SPACELESS = (
-    r"\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}"
-)
+_SPACELESS = r"\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}"
 _TOKENS = regex.compile(rf"[{_SPACELESS}]+|[^\W{_SPACELESS}](?:[\w\p{{M}}--[{_SPACELESS}]])*", regex.V1)
 _SPACELESS_CHAR = regex.compile(rf"[{_SPACELESS}]")
 _SPACELESS_SHARE = 0.01
@@ -36,9 +35,7 @@ def _share(corpus: CorpusSnapshot) -> float:
 
 def analyzer_recipe(lexical: Lexical) -> dict[str, Any]:
     """The resolved recipe with the engine's version; equal recipes give equal terms."""
-    import tantivy
-
-    return canonical(lexical) | {"algorithm": f"tantivy-{tantivy.__version__}/analyzer-v1"}
+    return canonical(lexical) | {"algorithm": f"tantivy-{version('tantivy')}/analyzer-v1"}
 
 
 def bigrams(text: str) -> str:

@@ -1,8 +1,8 @@
 """The folder of artifacts: content-addressed, built aside and renamed, checked when opened.
 
-    <root>/<kind>-<first 16 digits of the id>/
-        record.json   id, kind, recipe, built_at, seconds, and each file's size and SHA-256
-        …             the artifact's own files
+<root>/<kind>-<first 16 digits of the id>/
+    record.json   id, kind, recipe, built_at, seconds, and each file's size and SHA-256
+    …             the artifact's own files
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ class ArtifactCache:
             return None
         record, damage = check(folder)
         if damage or record is None or record.id != artifact_id:
-            raise ArtifactDamaged(f"Artifact {folder.name} is damaged: {damage or 'it has another id'}.", "It is rebuilt.")
+            raise ArtifactDamaged(
+                f"Artifact {folder.name} is damaged: {damage or 'it has another id'}.", "It is rebuilt."
+            )
         return folder
 
     def get(

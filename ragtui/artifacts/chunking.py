@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragtui.artifacts.cache import ArtifactCache
-from ragtui.errors import InvalidInput
 from ragtui.artifacts.recipes import Chunking, canonical
+from ragtui.errors import InvalidInput
 from ragtui.ids import content_id
 from ragtui.inputs.corpus import CorpusSnapshot
 
@@ -53,11 +53,11 @@ class ChunkSet:
 
     def doc_id(self, ordinal: int) -> str:
         """The id of the chunk's document."""
-        return self.corpus.documents[self.doc[ordinal]].id
+        return self.corpus.documents[int(self.doc[ordinal])].id
 
     def text(self, ordinal: int) -> str:
         """The chunk's text: `document.text[start:end]`."""
-        return self.corpus.documents[self.doc[ordinal]].text[self.start[ordinal] : self.end[ordinal]]
+        return self.corpus.documents[int(self.doc[ordinal])].text[int(self.start[ordinal]) : int(self.end[ordinal])]
 
     def name(self, ordinal: int) -> str:
         """The chunk's id as shown: `doc_id#start-end`."""

@@ -33,7 +33,7 @@ class Ranking(NamedTuple):
         """The hits at the marked positions."""
         return Ranking(self.chunks[kept], self.scores[kept])
 
-    def __len__(self) -> int:  # type: ignore[override]
+    def __len__(self) -> int:
         return len(self.chunks)
 
 

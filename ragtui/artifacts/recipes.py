@@ -56,7 +56,7 @@ def canonical(recipe: msgspec.Struct) -> dict[str, Any]:
     for name in type(recipe).__struct_fields__:
         value = getattr(recipe, name)
         key = (type(recipe), name)
-        if key not in LATER or LATER[key] != value:  # type: ignore[comparison-overlap]
+        if key not in LATER or LATER[key] != value:
             plain[name] = _plain(value)
     return plain
 

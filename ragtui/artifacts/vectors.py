@@ -32,7 +32,9 @@ class EmbeddingSet:
     Search is exact up to EXACT_LIMIT vectors and HNSW beyond; `recall` is the graph's recall@100, 1.0 when exact.
     """
 
-    def __init__(self, artifact_id: str, identity: EmbedderIdentity, vectors: Vectors, graph: Any, recall: float) -> None:
+    def __init__(
+        self, artifact_id: str, identity: EmbedderIdentity, vectors: Vectors, graph: Any, recall: float
+    ) -> None:
         self.id = artifact_id
         self.identity = identity
         self.vectors = vectors
@@ -49,7 +51,7 @@ class EmbeddingSet:
         if first == 0 or len(queries) == 0:
             return [Ranking.empty() for _ in queries]
         keys, scores = self._fetch(queries, first)
-        silent = ~queries.any(axis=1)
+        silent = np.asarray(~queries.any(axis=1), np.bool_)
         return [
             Ranking.empty() if silent[row] else self._cut(queries[row : row + 1], keys[row], scores[row], depth)
             for row in range(len(queries))

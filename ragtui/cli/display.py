@@ -32,7 +32,9 @@ class LiveDisplay(Protocol):
 
 def live_display(kind: Literal["rich", "plain", "none"]) -> LiveDisplay:
     """The display for this rung."""
-    return {"rich": RichDisplay, "plain": PlainDisplay, "none": NoDisplay}[kind]()
+    if kind == "rich":
+        return RichDisplay()
+    return PlainDisplay() if kind == "plain" else NoDisplay()
 
 
 class NoDisplay:

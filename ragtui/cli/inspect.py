@@ -151,9 +151,13 @@ def _case_named(recorded: RecordedRun, text: str) -> str:
     if found:
         raise InvalidInput(f"{text!r} begins {len(found)} cases: {', '.join(found[:5])}.", "Type more of the id.")
     if any(case.id == text for case in recorded.cases):
-        raise InvalidInput(f"Case {text!r} of run {recorded.run_id} never finished.", "Finish the run with `ragtui resume`.")
+        raise InvalidInput(
+            f"Case {text!r} of run {recorded.run_id} never finished.", "Finish the run with `ragtui resume`."
+        )
     import difflib
 
     near = difflib.get_close_matches(text, recorded.trace_of, n=1)
     guess = f" Did you mean {near[0]}?" if near else ""
-    raise InvalidInput(f"Run {recorded.run_id} has no case {text!r}.{guess}", "`ragtui show RUN --verbose` lists its misses.")
+    raise InvalidInput(
+        f"Run {recorded.run_id} has no case {text!r}.{guess}", "`ragtui show RUN --verbose` lists its misses."
+    )

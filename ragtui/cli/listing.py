@@ -47,7 +47,9 @@ def listed_runs(lab: Lab, limit: int) -> list[dict[str, Any]]:
 
 def runs_table(rows: Sequence[dict[str, Any]]) -> Table:
     """A row a run."""
-    made = table("run", "status", "name", "started", "cases", "err", *_COLUMNS, "spec", right=("cases", "err", *_COLUMNS))
+    made = table(
+        "run", "status", "name", "started", "cases", "err", *_COLUMNS, "spec", right=("cases", "err", *_COLUMNS)
+    )
     for row in rows:
         values = [number(_measure(row["measures"], name)) for name in _COLUMNS]
         made.add_row(

@@ -72,5 +72,7 @@ def _live_journal(context: typer.Context, name: str) -> Path | None:
         return max(journals, key=lambda path: path.stat().st_mtime, default=None)
     found = [path for path in journals if path.stem.startswith(name)]
     if len(found) > 1:
-        raise InvalidInput(f"{name!r} begins {len(found)} live runs.", f"Type more: {', '.join(p.stem for p in found)}.")
+        raise InvalidInput(
+            f"{name!r} begins {len(found)} live runs.", f"Type more: {', '.join(p.stem for p in found)}."
+        )
     return found[0] if found else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -48,7 +47,7 @@ def resolve_display(wanted: Display) -> Literal["rich", "plain", "none"]:
 
     `full` is the app's; a headless command shows its richest form instead.
     """
-    if wanted in ("full", "auto"):
-        terminal = sys.stderr.isatty() and not in_ci() and os.environ.get("TERM", "dumb") != "dumb"
+    if wanted == "full" or wanted == "auto":
+        terminal = sys.stderr.isatty() and not in_ci() and (environment("TERM") or "dumb") != "dumb"
         return "rich" if terminal else "plain"
     return wanted

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ragtui.cli.output import print_json, say, show_error
 from ragtui.errors import EXIT_INTERNAL, EXIT_OK, Interrupted, InvalidInput, RagtuiError
+from ragtui.settings import environment
 
 
 def guarded(argv: Sequence[str]) -> int:
@@ -39,7 +40,7 @@ def guarded(argv: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
     except Exception as error:
-        if os.environ.get("RAGTUI_TRACEBACK"):
+        if environment("RAGTUI_TRACEBACK"):
             traceback.print_exc()
         message = f"ragtui has a fault: {type(error).__name__}: {error}"
         if as_json:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -203,8 +202,8 @@ def parse_floors(texts: list[str]) -> dict[str, float]:
         except ValueError:
             least = float("nan")
         if not 0 <= least <= 1:
-            raise InvalidInput(f"--min {text!r} is not MEASURE=VALUE with a value from 0 to 1.", "E.g. --min nDCG@10=0.6")
+            raise InvalidInput(
+                f"--min {text!r} is not MEASURE=VALUE with a value from 0 to 1.", "E.g. --min nDCG@10=0.6"
+            )
         floors[str(parse_measure(name))] = least
     return floors
-
-

@@ -45,7 +45,7 @@ def _question(case: EvaluationCase, trace: CaseTrace) -> RenderableType:
 
 def _stages(run: RecordedRun, case: EvaluationCase, trace: CaseTrace, depth: int) -> RenderableType:
     """A column a stage, a row a rank."""
-    lists: dict[str, Hits] = {name: hits for name, hits in trace.channels.items()}
+    lists: dict[str, Hits] = dict(trace.channels)
     for name, hits in (("fused", trace.fused), ("floor", trace.floor), ("collapse", trace.collapse)):
         if hits is not None and (name != "fused" or len(lists) > 1):
             lists[name] = hits

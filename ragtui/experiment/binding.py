@@ -50,9 +50,13 @@ class Binding(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_specification(self) -> Specification:
         """The specification; InvalidInput lists everything that is missing or of another lineage."""
-        missing = [name for name, part in (("corpus", self.the_corpus), ("evaluation", self.the_evaluation)) if not part]
+        missing = [
+            name for name, part in (("corpus", self.the_corpus), ("evaluation", self.the_evaluation)) if not part
+        ]
         if self.the_corpus is None or self.the_evaluation is None:
-            raise InvalidInput(f"Nothing is bound as {' and '.join(missing)}.", "Call ." + "(…).".join(missing) + "(…).")
+            raise InvalidInput(
+                f"Nothing is bound as {' and '.join(missing)}.", "Call ." + "(…).".join(missing) + "(…)."
+            )
         identity = self.the_embeddings.identity if self.the_embeddings else None
         specification = bind(self.plan, self.the_corpus, self.the_evaluation, identity, self.sources)
         faults = [
@@ -65,5 +69,7 @@ class Binding(msgspec.Struct, frozen=True, kw_only=True):
             if given is not None and given != wanted
         ]
         if faults:
-            raise InvalidInput("Artifacts of different lineage:\n  " + "\n  ".join(faults), "Rebuild them from this corpus.")
+            raise InvalidInput(
+                "Artifacts of different lineage:\n  " + "\n  ".join(faults), "Rebuild them from this corpus."
+            )
         return specification

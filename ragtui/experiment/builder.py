@@ -7,16 +7,14 @@ from typing import Any, Literal, Self
 
 import msgspec
 
+from ragtui.artifacts.recipes import Embedding
 from ragtui.errors import InvalidInput
 from ragtui.experiment.plan import (
     Channel,
     ChannelKind,
-    Chunking,
     Context,
-    Embedding,
     Floor,
     Fusion,
-    Lexical,
     Metrics,
     Plan,
     Provenance,

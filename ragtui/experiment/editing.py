@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from ragtui.errors import InvalidInput
 from ragtui.artifacts.recipes import canonical
+from ragtui.errors import InvalidInput
 from ragtui.experiment.plan import Plan, Provenance
 from ragtui.experiment.presets import PRESETS, preset
 from ragtui.settings import parse_toml
@@ -33,7 +33,9 @@ def plan_from(data: Mapping[str, Any], source: str = "plan") -> tuple[Plan, Prov
         fields = _merge(canonical(preset(base)), fields)
     unknown = _unknown(fields)
     if unknown:
-        raise InvalidInput(f"{source}: {'; '.join(unknown)}.", "Correct the names; `ragtui help plans` lists the fields.")
+        raise InvalidInput(
+            f"{source}: {'; '.join(unknown)}.", "Correct the names; `ragtui help plans` lists the fields."
+        )
     try:
         return msgspec.convert(fields, Plan), msgspec.convert(provenance, Provenance)
     except msgspec.ValidationError as error:
@@ -89,7 +91,9 @@ def _run_plan_file(path: Path) -> tuple[Plan, Provenance]:
     try:
         made = runpy.run_path(str(path)).get("plan")
     except Exception as error:
-        raise InvalidInput(f"{path} raised {type(error).__name__}: {error}.", "Run it with python to see where.") from error
+        raise InvalidInput(
+            f"{path} raised {type(error).__name__}: {error}.", "Run it with python to see where."
+        ) from error
     if isinstance(made, Experiment):
         return made.to_plan(), made.to_provenance()
     if isinstance(made, Plan):
@@ -142,7 +146,9 @@ def _unknown_inside(annotation: Any, value: Any, path: str) -> list[str]:
     if not isinstance(value, Mapping):
         return []
     options = (annotation, *typing.get_args(annotation))
-    struct = next((option for option in options if isinstance(option, type) and issubclass(option, msgspec.Struct)), None)
+    struct = next(
+        (option for option in options if isinstance(option, type) and issubclass(option, msgspec.Struct)), None
+    )
     if struct is None:
         return []
     if typing.get_origin(annotation) is dict:

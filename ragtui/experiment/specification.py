@@ -112,7 +112,9 @@ def decode(data: bytes, source: str = "specification") -> SavedSpecification:
     try:
         saved = msgspec.json.decode(data, type=SavedSpecification)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{source} is not a saved specification: {error}.", "Write one with `ragtui spec save`.") from error
+        raise InvalidInput(
+            f"{source} is not a saved specification: {error}.", "Write one with `ragtui spec save`."
+        ) from error
     if saved.specification.spec_id != saved.spec_id:
         raise InvalidInput(
             f"{source}: the fingerprint {saved.spec_id[:19]} is not that of the content "

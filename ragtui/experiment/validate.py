@@ -27,9 +27,12 @@ class InvalidPlan(InvalidInput):
         self.faults = faults
         lines = "\n".join(f"  {fault}" for fault in faults)
         count = len(faults)
-        super().__init__(f"The plan has {count} fault{'' if count == 1 else 's'}:\n{lines}", "Correct the fields named.")
+        super().__init__(
+            f"The plan has {count} fault{'' if count == 1 else 's'}:\n{lines}", "Correct the fields named."
+        )
 
     def as_dict(self) -> dict[str, object]:
+        """The error with all its faults."""
         return super().as_dict() | {"faults": self.faults}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -63,7 +64,7 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def snapshot(documents: Sequence[Document]) -> CorpusSnapshot:
     """Freeze documents that are already in memory; raises InvalidInput for a repeated id."""
     ordered = tuple(sorted(documents, key=lambda document: document.id))
-    for left, right in zip(ordered, ordered[1:], strict=False):
+    for left, right in pairwise(ordered):
         if left.id == right.id:
             raise InvalidInput(f"Two documents have the id {left.id!r}.", "Ids must be unique within a corpus.")
     return CorpusSnapshot(content_id([[document.id, document.revision] for document in ordered]), ordered)

@@ -61,9 +61,7 @@ class PlacedGolden(msgspec.Struct, frozen=True):
     line: int
 
 
-FIELDS: tuple[str, ...] = msgspec.structs.fields(Golden) and tuple(
-    field.encode_name for field in msgspec.structs.fields(Golden)
-)
+FIELDS: tuple[str, ...] = tuple(field.encode_name for field in msgspec.structs.fields(Golden))
 
 
 def suite_files(folder: Path) -> dict[str, Path]:

@@ -112,7 +112,7 @@ class CallableChannel:
         return Answer(ranking, _elapsed(started), notes=tuple(notes))
 
     async def _called(self, query: str) -> Any:
-        if inspect.iscoroutinefunction(self._call) or inspect.iscoroutinefunction(getattr(self._call, "__call__", None)):
+        if _is_async(self._call):
             return await self._call(query, self._depth)
         return await _in_daemon_thread(lambda: self._call(query, self._depth))
 
@@ -138,6 +138,11 @@ class CallableChannel:
 
     def _failed(self, started: float, kind: str, what: str) -> Answer:
         return Answer(Ranking.empty(), _elapsed(started), CaseError(kind, f"channel {self._name!r} {what}"))
+
+
+def _is_async(call: Callable[..., Any]) -> bool:
+    """Whether calling gives a coroutine: an async function, or an object whose class defines an async `__call__`."""
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
 
 
 class _Malformed(Exception):
@@ -180,7 +185,7 @@ async def _in_daemon_thread(call: Callable[[], Any]) -> Any:
         try:
             setter, value = future.set_result, call()
         except BaseException as error:
-            setter, value = future.set_exception, error  # type: ignore[assignment]
+            setter, value = future.set_exception, error
             if not isinstance(error, Exception):
                 value = RuntimeError(f"{type(error).__name__}: {error}")
         # The loop may be closed already when a call comes back after its time.

@@ -27,10 +27,11 @@ def fuse(rankings: Mapping[str, Ranking], fusion: Fusion, tie_order: TieOrder = 
         weight = fusion.weights.get(name, 1.0)
         if weight > 0 and len(rankings[name]):
             parts.append(rankings[name].chunks)
-            shares.append(weight / (fusion.rank_constant + np.arange(1, len(rankings[name]) + 1)))
+            ranks = np.arange(1, len(rankings[name]) + 1, dtype=np.float64)
+            shares.append(weight / (fusion.rank_constant + ranks))
     if not parts:
         return Ranking.empty()
     chunks, inverse = np.unique(np.concatenate(parts), return_inverse=True)
-    scores = np.round(np.bincount(inverse, weights=np.concatenate(shares)), FUSED_DECIMALS)
+    scores = np.bincount(inverse, weights=np.concatenate(shares)).astype(np.float64).round(FUSED_DECIMALS)
     order = np.lexsort((tie_order(chunks), -scores))
     return Ranking(chunks[order], scores[order])

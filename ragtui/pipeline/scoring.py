@@ -8,10 +8,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtui.inputs.corpus import CorpusSnapshot
 from ragtui.inputs.evaluation import EvaluationCase
-from ragtui.metrics.cases import Judgment, SpanJudgment, score_cases, unscored_reason
 from ragtui.metrics.cases import Hits as JudgedHits
+from ragtui.metrics.cases import Judgment, SpanJudgment, score_cases, unscored_reason
 from ragtui.metrics.measure import Measure
 from ragtui.trace import CaseTrace
 
@@ -28,7 +27,12 @@ class Scorer:
         self._judgments: dict[str, tuple[Judgment, dict[str, str]]] = {}
 
     def scored(
-        self, cases: Sequence[EvaluationCase], traces: Sequence[CaseTrace], doc: Ordinals, start: Ordinals, end: Ordinals
+        self,
+        cases: Sequence[EvaluationCase],
+        traces: Sequence[CaseTrace],
+        doc: Ordinals,
+        start: Ordinals,
+        end: Ordinals,
     ) -> list[CaseTrace]:
         """The traces with `scores` and `unscored` filled in. `doc`, `start` and `end` are indexed by chunk ordinal.
 
@@ -50,9 +54,7 @@ class Scorer:
             scores: dict[str, float | None] = dict.fromkeys(self._names)
             reasons = dict.fromkeys(self._names, trace.error.message)
         else:
-            scores = {
-                name: None if name in reasons else value for name, value in zip(self._names, row, strict=True)
-            }
+            scores = {name: None if name in reasons else value for name, value in zip(self._names, row, strict=True)}
         return msgspec.structs.replace(trace, scores=scores, unscored=reasons)
 
     def _judgment(self, case: EvaluationCase) -> tuple[Judgment, dict[str, str]]:

@@ -93,8 +93,7 @@ def _pool(table: Vectors, tokens: list[list[int]]) -> Vectors:
     ids = np.fromiter((token for text in tokens for token in text), np.int64, int(lengths.sum()))
     starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
     sums = np.add.reduceat(table[ids].astype(np.float32), starts, axis=0)
-    means: Vectors = sums / lengths[:, None].astype(np.float32)
-    return means
+    return np.asarray(sums / lengths[:, None].astype(np.float32), np.float32)
 
 
 def _package_folder() -> Path:

@@ -4,6 +4,7 @@
     store        `Store`, the face of everything below             rows        the structures that queries return
     gate         opens the file briefly, one at a time             faults      DuckDB's failures in the user's words
     schema       numbered migrations                               load        a journal into the store
+    batch        a journal's lines as rows                         inserts     a batch into the tables
     runs         queries over runs                                 cases       queries over one run's cases
     baselines    promoted runs                                     upkeep      copy, prune, Parquet
     locks        the one system call that differs by platform

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def promote(connection: DuckDBPyConnection, run_id: str, name: str, why: str) -> Baseline:
-    """Make a completed run the baseline of its corpus, suites and tier under `name`; InvalidInput if it is not completed."""
+    """Make a completed run the baseline of its corpus, suites and tier under `name`; InvalidInput if it is not."""
     row = connection.execute("SELECT status, corpus_id, suites, tier FROM runs WHERE run_id = $1", [run_id]).fetchone()
     if row is None:
         raise unknown_run(run_id)
@@ -29,7 +29,8 @@ def promote(connection: DuckDBPyConnection, run_id: str, name: str, why: str) ->
         name=name, run_id=run_id, corpus_id=corpus_id, suites=_key(suites), tier=tier, why=why, promoted_at=at
     )
     connection.execute(
-        "INSERT INTO baselines SELECT coalesce(max(number), 0) + 1, $name, $run_id, $corpus, $suites, $tier, $why, $at FROM baselines",
+        "INSERT INTO baselines SELECT coalesce(max(number), 0) + 1, $name, $run_id, $corpus, $suites, $tier, $why, $at "
+        "FROM baselines",
         {
             "name": name,
             "run_id": run_id,
@@ -47,7 +48,8 @@ def baselines(connection: DuckDBPyConnection) -> list[Baseline]:
     """The baseline of each key, newest promotion first."""
     rows = connection.execute(
         "SELECT name, run_id, corpus_id, suites, tier, why, promoted_at FROM baselines "
-        "QUALIFY row_number() OVER (PARTITION BY corpus_id, suites, tier, name ORDER BY number DESC) = 1 ORDER BY number DESC"
+        "QUALIFY row_number() OVER (PARTITION BY corpus_id, suites, tier, name ORDER BY number DESC) = 1 "
+        "ORDER BY number DESC"
     ).fetchall()
     return [
         Baseline(

@@ -1,4 +1,4 @@
-"""Journal lines as rows to insert. A trace is taken as the bytes that stand in the line, never decoded and re-encoded."""
+"""Journal lines as rows to insert. A trace is taken as the bytes that stand in the line, never encoded anew."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragtui.store.lines import DamagedJournal
 from ragtui.trace import CaseError, ChunkRef
 
 CASES_A_BATCH = 1000
-BYTES_A_BATCH = 12 * 1024 * 1024
+BYTES_A_BATCH = 16 * 1024 * 1024
 
 
 class Started(msgspec.Struct, tag="run_started", tag_field="event"):
@@ -84,7 +84,7 @@ class Batch:
     @property
     def full(self) -> bool:
         """Whether it is time to commit: a thousand cases, or as many bytes as fit the memory limit with ease."""
-        return len(self.traces) >= CASES_A_BATCH or self.size >= BYTES_A_BATCH
+        return len(self.traces) > CASES_A_BATCH or self.size >= BYTES_A_BATCH
 
     def add(self, line: bytes, path: Path, number: int) -> None:
         """Take one line of the journal; DamagedJournal if it is not an event."""

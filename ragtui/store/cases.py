@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _LISTED = f"""
-    FROM cases AS c FULL JOIN (SELECT * EXCLUDE (run, trace) FROM traces JOIN ({BEST}) USING (idx, attempt) WHERE run = $run) AS t
+    FROM (SELECT * EXCLUDE (run, definition) FROM cases WHERE run = $run) AS c
+    FULL JOIN (SELECT * EXCLUDE (run, trace) FROM traces JOIN ({BEST}) USING (idx, attempt) WHERE run = $run) AS t
     ON t.idx = c.idx
-    WHERE (c.run = $run OR c.run IS NULL)
+    WHERE true
 """
 
 
@@ -54,7 +55,8 @@ def trace(connection: DuckDBPyConnection, run_id: str, case_id: str) -> CaseTrac
     """The best trace of one case; InvalidInput if the run has none of that id."""
     run = number_of(connection, run_id)
     row = connection.execute(
-        "SELECT idx, attempt FROM traces WHERE run = $run AND case_id = $case ORDER BY (status = 'ok') DESC, attempt DESC LIMIT 1",
+        "SELECT idx, attempt FROM traces WHERE run = $run AND case_id = $case "
+        "ORDER BY (status = 'ok') DESC, attempt DESC LIMIT 1",
         {"run": run, "case": case_id},
     ).fetchone()
     if row is None:
@@ -101,7 +103,8 @@ def count_cases(connection: DuckDBPyConnection, run_id: str, wanted: CaseFilter)
 
 
 def case_rows(
-    connection: DuckDBPyConnection, run_id: str, wanted: CaseFilter, sort: str | None, descending: bool, offset: int, limit: int,
+    connection: DuckDBPyConnection, run_id: str, wanted: CaseFilter, sort: str | None, descending: bool, offset: int,
+    limit: int,
 ) -> list[CaseRow]:  # fmt: skip
     """A page of the filtered cases, sorted by index or by a measure; cases without a value come last."""
     run = number_of(connection, run_id)
@@ -113,8 +116,8 @@ def case_rows(
     else:
         order = f"scores[{_place(names, sort)}] {direction} NULLS LAST, idx"
     rows = connection.execute(
-        "SELECT coalesce(t.case_id, c.case_id), coalesce(t.idx, c.idx) AS idx, coalesce(query, ''), coalesce(tags, []), "
-        f"coalesce(status, 'pending'), coalesce(error_message, ''), scores {_LISTED} {clause} "
+        "SELECT coalesce(t.case_id, c.case_id), coalesce(t.idx, c.idx) AS idx, coalesce(query, ''), "
+        f"coalesce(tags, []), coalesce(status, 'pending'), coalesce(error_message, ''), scores {_LISTED} {clause} "
         f"ORDER BY {order} LIMIT $limit OFFSET $offset",
         {"run": run, "limit": limit, "offset": offset, **values},
     ).fetchall()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from datetime import datetime
 from pathlib import Path
@@ -16,16 +15,18 @@ from ragtui.events import RunStatus
 from ragtui.experiment.plan import Provenance
 from ragtui.inputs.evaluation import Selection
 from ragtui.store import journal
-from ragtui.store.batch import Batch, Started, case_columns, text_hash
+from ragtui.store.batch import Batch, Started, case_columns
 from ragtui.store.gate import Gate
+from ragtui.store.inserts import SLICE, insert_chunks, insert_traces, summarise
 from ragtui.store.lines import DamagedJournal, cut_torn, unreadable
-from ragtui.store.schema import BEST
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_SLICE = 5000
 _MARK_BYTES = 4096
+_CLOSE_ATTEMPT = (
+    "UPDATE attempts SET status = $s, ended_at = $at, elapsed_s = $e, reason = $r WHERE run = $run AND attempt = $a"
+)
 _T = TypeVar("_T")
 
 
@@ -134,16 +135,16 @@ class _Load:
                 raise DamagedJournal(self.path, 1, "it does not begin with the start of a run")
             run, measures = found
             connection.execute("UPDATE runs SET status = 'running' WHERE run = $1 AND status <> 'running'", [run])
-            _insert_chunks(connection, run, batch)
-            _insert_traces(connection, run, batch, measures)
+            insert_chunks(connection, run, batch)
+            insert_traces(connection, run, batch, measures)
             for end in batch.finished:
                 connection.execute(
-                    "UPDATE attempts SET status = $s, ended_at = $at, elapsed_s = $e, reason = $r WHERE run = $run AND attempt = $a",
+                    _CLOSE_ATTEMPT,
                     {"s": end.status, "at": end.at, "e": end.elapsed_s, "r": end.reason, "run": run, "a": end.attempt},
                 )
             if ending:
                 self._end(connection, run, ending, reason)
-                _summarise(connection, run, mark)
+                summarise(connection, run, mark)
 
     def _start(self, connection: DuckDBPyConnection, started: Started) -> None:
         if started.run_id != self.run_id:
@@ -167,8 +168,8 @@ class _Load:
         row = connection.execute("SELECT coalesce(max(run), 0) + 1 FROM runs").fetchone()
         run = int(row[0]) if row else 1
         connection.execute(
-            "INSERT INTO runs VALUES ($run, $run_id, $spec_id, $name, 'running', $started_at, NULL, 0, $cases, 0, 0, 1, "
-            "$corpus_id, $evaluation_id, $tier, $suites, $measures, $means, 0, '', $specification, $provenance)",
+            "INSERT INTO runs VALUES ($run, $run_id, $spec_id, $name, 'running', $started_at, NULL, 0, $cases, 0, 0, "
+            "1, $corpus_id, $evaluation_id, $tier, $suites, $measures, $means, 0, '', $specification, $provenance)",
             {
                 "run": run, "run_id": started.run_id, "spec_id": started.spec_id, "name": provenance.name,
                 "started_at": started.started_at, "cases": len(started.cases), "corpus_id": spec.corpus_id,
@@ -177,9 +178,9 @@ class _Load:
                 "specification": _text(started.specification), "provenance": _text(started.provenance),
             },
         )  # fmt: skip
-        for start in range(0, len(started.cases), _SLICE):
+        for start in range(0, len(started.cases), SLICE):
             try:
-                columns = case_columns(started.cases[start : start + _SLICE])
+                columns = case_columns(started.cases[start : start + SLICE])
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 raise DamagedJournal(self.path, 1, error) from error
             connection.execute(
@@ -196,75 +197,10 @@ class _Load:
         for attempt, started_at in open_attempts:
             at = self.last_at.get(attempt) or _last_case(connection, run, attempt) or started_at
             connection.execute(
-                "UPDATE attempts SET status = $s, ended_at = $at, elapsed_s = $e, reason = $r WHERE run = $run AND attempt = $a",
+                _CLOSE_ATTEMPT,
                 {"s": ending, "at": at, "e": _seconds(started_at, at), "run": run, "a": attempt,
                  "r": reason or "The process ended without a word."},
             )  # fmt: skip
-
-
-def _insert_chunks(connection: DuckDBPyConnection, run: int, batch: Batch) -> None:
-    chunks = list(batch.chunks.values())
-    for start in range(0, len(chunks), _SLICE):
-        part = chunks[start : start + _SLICE]
-        hashes = [text_hash(chunk.text) for chunk in part]
-        texts = dict(zip(hashes, (chunk.text for chunk in part), strict=True))
-        connection.execute(
-            "INSERT INTO texts SELECT (SELECT coalesce(max(text_id), 0) FROM texts) + row_number() OVER (), hash, text "
-            "FROM (SELECT unnest($hashes) AS hash, unnest($texts) AS text) WHERE hash NOT IN (SELECT hash FROM texts)",
-            {"hashes": list(texts), "texts": list(texts.values())},
-        )
-        connection.execute(
-            "INSERT INTO chunks SELECT $run, ordinal, doc, start_at, end_at, text_id "
-            "FROM (SELECT unnest($ordinals) AS ordinal, unnest($docs) AS doc, unnest($starts) AS start_at, "
-            "unnest($ends) AS end_at, unnest($hashes) AS hash) JOIN texts USING (hash) "
-            "WHERE ordinal NOT IN (SELECT ordinal FROM chunks WHERE run = $run)",
-            {
-                "run": run, "ordinals": [chunk.ordinal for chunk in part], "docs": [chunk.doc for chunk in part],
-                "starts": [chunk.start for chunk in part], "ends": [chunk.end for chunk in part], "hashes": hashes,
-            },
-        )  # fmt: skip
-
-
-def _insert_traces(connection: DuckDBPyConnection, run: int, batch: Batch, measures: list[str]) -> None:
-    rows = list(batch.traces.values())
-    if not rows:
-        return
-    connection.execute(
-        "INSERT INTO traces SELECT $run, new.* FROM (SELECT unnest($idx) AS idx, unnest($attempt) AS attempt, "
-        "unnest($case_id), unnest($status), unnest($kind::VARCHAR[]), unnest($message::VARCHAR[]), unnest($at), "
-        "unnest($scores::DOUBLE[][]), unnest($trace)) AS new WHERE NOT EXISTS "
-        "(FROM traces AS old WHERE old.run = $run AND old.idx = new.idx AND old.attempt = new.attempt)",
-        {
-            "run": run, "idx": [row.index for row in rows], "attempt": [row.attempt for row in rows],
-            "case_id": [row.case for row in rows], "status": [row.status for row in rows],
-            "kind": [row.error.kind if row.error else None for row in rows],
-            "message": [row.error.message if row.error else None for row in rows], "at": [row.at for row in rows],
-            "scores": [[row.scores.get(name) for name in measures] for row in rows],
-            "trace": [row.trace for row in rows],
-        },
-    )  # fmt: skip
-
-
-def _summarise(connection: DuckDBPyConnection, run: int, mark: str) -> None:
-    """Take status, times, counts and means of a run from its attempts and its best traces."""
-    scores = connection.execute(
-        f"SELECT status, scores, strlen(trace) FROM traces JOIN ({BEST}) USING (idx, attempt) WHERE run = $run",
-        {"run": run},
-    ).fetchall()
-    width = len(scores[0][1]) if scores else 0
-    columns = [[row[1][place] for row in scores if row[1][place] is not None] for place in range(width)]
-    connection.execute(
-        "UPDATE runs SET scored = $scored, errors = $errors, trace_bytes = $size, journal_mark = $mark, means = $means, "
-        "status = last.status, ended_at = last.ended_at, attempts = last.attempts, elapsed_s = last.elapsed_s FROM "
-        "(SELECT arg_max(status, attempt) AS status, max(ended_at) AS ended_at, count(*) AS attempts, "
-        "sum(elapsed_s) AS elapsed_s FROM attempts WHERE run = $run) AS last WHERE run = $run",
-        {
-            "run": run, "mark": mark, "size": sum(row[2] for row in scores),
-            "scored": sum(any(value is not None for value in row[1]) for row in scores),
-            "errors": sum(row[0] == "error" for row in scores),
-            "means": [math.fsum(column) / len(column) if column else None for column in columns],
-        },
-    )  # fmt: skip
 
 
 def _known(gate: Gate, run_id: str) -> str | None:
@@ -282,7 +218,9 @@ def _mark(descriptor: int) -> str:
 
 
 def _last_case(connection: DuckDBPyConnection, run: int, attempt: int) -> str | None:
-    row = connection.execute("SELECT max(finished_at) FROM traces WHERE run = $1 AND attempt = $2", [run, attempt]).fetchone()
+    row = connection.execute(
+        "SELECT max(finished_at) FROM traces WHERE run = $1 AND attempt = $2", [run, attempt]
+    ).fetchone()
     return row[0] if row else None
 
 

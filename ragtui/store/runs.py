@@ -30,7 +30,8 @@ def run_rows(
 ) -> list[RunRow]:
     """Runs, newest first, of one specification if one is given."""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM runs WHERE $spec IS NULL OR spec_id = $spec {_NEWEST_FIRST} LIMIT $limit OFFSET $offset",
+        f"SELECT {_COLUMNS} FROM runs WHERE $spec IS NULL OR spec_id = $spec {_NEWEST_FIRST} "
+        "LIMIT $limit OFFSET $offset",
         {"spec": spec_id, "limit": 1 << 62 if limit is None else limit, "offset": offset},
     ).fetchall()
     return [RunRow(**_fields(row)) for row in rows]
@@ -87,7 +88,8 @@ def record(connection: DuckDBPyConnection, run_id: str) -> RunRecord:
     run = number_of(connection, run_id)
     row = connection.execute(f"SELECT {_COLUMNS}, specification, provenance FROM runs WHERE run = $1", [run]).fetchone()
     attempts = connection.execute(
-        "SELECT attempt, status, started_at, ended_at, elapsed_s, reason, environment FROM attempts WHERE run = $1 ORDER BY attempt",
+        "SELECT attempt, status, started_at, ended_at, elapsed_s, reason, environment FROM attempts "
+        "WHERE run = $1 ORDER BY attempt",
         [run],
     ).fetchall()
     if row is None:
@@ -99,7 +101,8 @@ def record(connection: DuckDBPyConnection, run_id: str) -> RunRecord:
         measure_names=tuple(row[-4]),
         attempt_rows=tuple(
             AttemptRow(
-                attempt=item[0], status=item[1], started_at=item[2], ended_at=item[3], elapsed_s=item[4], reason=item[5],
+                attempt=item[0], status=item[1], started_at=item[2], ended_at=item[3], elapsed_s=item[4],
+                reason=item[5],
                 environment=decoded(item[6], dict[str, Any], run_id),
             )
             for item in attempts

@@ -41,7 +41,8 @@ CREATE TABLE cases (
 CREATE TABLE traces (
     run INTEGER NOT NULL, idx INTEGER NOT NULL, attempt INTEGER NOT NULL, case_id VARCHAR NOT NULL,
     status VARCHAR NOT NULL, error_kind VARCHAR, error_message VARCHAR, finished_at VARCHAR NOT NULL,
-    scores DOUBLE[] NOT NULL, trace VARCHAR NOT NULL USING COMPRESSION zstd
+    scores DOUBLE[] NOT NULL, bytes INTEGER NOT NULL,
+    trace VARCHAR NOT NULL USING COMPRESSION zstd
 );
 CREATE TABLE texts (text_id INTEGER NOT NULL, hash BLOB NOT NULL, text VARCHAR NOT NULL USING COMPRESSION zstd);
 CREATE TABLE chunks (
@@ -74,7 +75,8 @@ def latest() -> int:
 def version_of(connection: DuckDBPyConnection) -> int | None:
     """The schema of the database in use, None if it is not a store."""
     found = connection.execute(
-        "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_version' AND database_name = current_database()"
+        "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_version' "
+        "AND database_name = current_database()"
     ).fetchone()
     if not found or not found[0]:
         return None

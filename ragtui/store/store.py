@@ -106,7 +106,8 @@ class Store:
 
     def case_rows(
         self, run_id: str, *, text: str = "", tag: str | None = None, status: str | None = None,
-        missed_by: str | None = None, sort: str | None = None, descending: bool = False, offset: int = 0, limit: int = 100,
+        missed_by: str | None = None, sort: str | None = None, descending: bool = False, offset: int = 0,
+        limit: int = 100,
     ) -> list[CaseRow]:  # fmt: skip
         """A page of a run's cases, executed or not.
 
@@ -152,12 +153,16 @@ class Store:
             return baselines.baseline_for(connection, corpus_id, suites, tier, name)
 
     def copy_run(self, run_id: str, target: Store) -> None:
-        """Copy a run whole to another store; harmless when repeated. Promotions are not copied."""
+        """Copy a run whole to another store; harmless when repeated. Promotions are not copied; the target is compacted."""
         upkeep.copy_run(self._gate, target._gate, run_id)
 
     def delete_runs(self, run_ids: Sequence[str]) -> int:
         """Drop runs, their promotions and texts that no run refers to, and shrink the file; the bytes freed."""
         return upkeep.delete_runs(self._gate, run_ids)
+
+    def compact(self) -> int:
+        """Rewrite the file without free blocks, as for a store that is committed; the bytes freed."""
+        return upkeep.compact(self._gate)
 
     def estimate_freed(self, run_ids: Sequence[str]) -> int:
         """About how many bytes `delete_runs` would free."""

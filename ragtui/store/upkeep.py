@@ -32,7 +32,9 @@ def copy_run(source: Gate, target: Gate, run_id: str) -> None:
             _pack(connection, number_of(connection, run_id), parcel)
         with target.write() as connection:
             attach(connection, parcel, "parcel", read_only=True)
-            _unpack(connection, run_id)
+            if not _unpack(connection, run_id):
+                return
+    compact(target)
 
 
 def _pack(connection: DuckDBPyConnection, run: int, parcel: Path) -> None:
@@ -45,13 +47,13 @@ def _pack(connection: DuckDBPyConnection, run: int, parcel: Path) -> None:
     connection.execute("DETACH parcel")
 
 
-def _unpack(connection: DuckDBPyConnection, run_id: str) -> None:
+def _unpack(connection: DuckDBPyConnection, run_id: str) -> bool:
     state = "SELECT attempts, status, journal_mark FROM {} WHERE run_id = $1"
     if (
         connection.execute(state.format("runs"), [run_id]).fetchone()
         == connection.execute(state.format("parcel.runs"), [run_id]).fetchone()
     ):
-        return
+        return False
     for table in (*RUN_TABLES, "runs"):
         connection.execute(f"DELETE FROM {table} WHERE run IN (SELECT run FROM runs WHERE run_id = $1)", [run_id])
     row = connection.execute("SELECT coalesce(max(run), 0) + 1 FROM runs").fetchone()
@@ -59,14 +61,15 @@ def _unpack(connection: DuckDBPyConnection, run_id: str) -> None:
     for table in ("runs", "attempts", "cases", "traces"):
         connection.execute(f"INSERT INTO {table} SELECT * REPLACE ($1 AS run) FROM parcel.{table}", new)
     connection.execute(
-        "INSERT INTO texts SELECT (SELECT coalesce(max(text_id), 0) FROM texts) + row_number() OVER (ORDER BY text_id), "
-        "hash, text FROM parcel.texts WHERE hash NOT IN (SELECT hash FROM texts)"
+        "INSERT INTO texts SELECT (SELECT coalesce(max(text_id), 0) FROM texts) "
+        "+ row_number() OVER (ORDER BY text_id), hash, text FROM parcel.texts WHERE hash NOT IN (SELECT hash FROM texts)"
     )
     connection.execute(
         "INSERT INTO chunks SELECT $1, ordinal, doc, start_at, end_at, mine.text_id FROM parcel.chunks "
         "JOIN parcel.texts AS theirs USING (text_id) JOIN texts AS mine ON mine.hash = theirs.hash",
         new,
     )
+    return True
 
 
 def delete_runs(gate: Gate, run_ids: Sequence[str]) -> int:
@@ -77,17 +80,25 @@ def delete_runs(gate: Gate, run_ids: Sequence[str]) -> int:
     with gate.read() as connection:
         for run_id in wanted:
             number_of(connection, run_id)
+    return _rewrite(gate, wanted)
+
+
+def compact(gate: Gate) -> int:
+    """Rewrite the file without the free blocks that loading leaves for the next load; the bytes it shrank by."""
+    return _rewrite(gate, []) if gate.path.exists() else 0
+
+
+def _rewrite(gate: Gate, gone_ids: list[str]) -> int:
     gate.remove_leftovers()
     before = size(gate.path)
     with gate.rewrite() as (connection, fresh):
         attach(connection, fresh, "fresh")
         connection.execute("USE fresh")
         migrate(connection, 0)
-        spared = "NOT IN (SELECT unnest($gone))"
+        spared = "NOT IN (SELECT unnest($gone::VARCHAR[]))"
         kept = f"SELECT run FROM store.runs WHERE run_id {spared}"
-        gone = {"gone": wanted}
-        connection.execute(f"INSERT INTO runs FROM store.runs WHERE run IN ({kept}) ORDER BY run", gone)
-        for table in RUN_TABLES:
+        gone = {"gone": gone_ids}
+        for table in ("runs", *RUN_TABLES):
             # In the order of the rows as they are: sorting would hold all traces in memory.
             connection.execute(f"INSERT INTO {table} FROM store.{table} WHERE run IN ({kept})", gone)
         connection.execute("INSERT INTO texts FROM store.texts WHERE text_id IN (SELECT text_id FROM chunks)")
@@ -132,7 +143,8 @@ def export_parquet(gate: Gate, run_id: str, path: Path) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             connection.execute(
                 'COPY (SELECT $run_id AS run_id, t.case_id AS "case", t.idx AS "index", t.attempt, query, tags, '
-                f"status, error_kind, error_message{columns}, trace FROM traces AS t JOIN ({BEST}) AS b USING (idx, attempt) "
+                f"status, error_kind, error_message{columns}, trace FROM traces AS t "
+                f"JOIN ({BEST}) AS b USING (idx, attempt) "
                 f"LEFT JOIN cases AS c ON c.run = $run AND c.idx = t.idx WHERE t.run = $run ORDER BY t.idx) "
                 f"TO {quoted(fresh)} (FORMAT parquet, COMPRESSION zstd)",
                 {"run": run, "run_id": run_id},

@@ -74,7 +74,8 @@ def make_run(
         measures=tuple(map(str, measures)), cases=tuple(cases), traces=(), chunks=tuple(chunks),
         started_at="2024-02-29T12:00:00.000Z", elapsed_s=1.5,
     )  # fmt: skip
-    done = [(index, case, hits) for index, (case, hits) in enumerate(zip(cases, found, strict=True)) if hits is not None]
+    pairs = enumerate(zip(cases, found, strict=True))
+    done = [(index, case, hits) for index, (case, hits) in pairs if hits is not None]
     traces = [_trace(index, case, hits, run) for index, case, hits in done]
     scored = Scorer(measures, run.documents).scored([case for _, case, _ in done], traces, *run.columns)
     return msgspec.structs.replace(run, traces=tuple(scored))
@@ -103,7 +104,9 @@ def _trace(index: int, case: EvaluationCase, hits: Found | CaseError, run: Recor
     )
 
 
-def ranks_run(ranks: Sequence[int | None], *, run_id: str = "base", tags: Sequence[Sequence[str]] | None = None, **options: object) -> RecordedRun:
+def ranks_run(
+    ranks: Sequence[int | None], *, run_id: str = "base", tags: Sequence[Sequence[str]] | None = None, **options: object
+) -> RecordedRun:
     """One question a rank: its only relevant document stands there among 20 others, or nowhere."""
     documents = {f"d{number:02}": 1 for number in range(21)}
     chunks = make_chunks(documents)

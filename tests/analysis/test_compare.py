@@ -18,7 +18,7 @@ from ragtui.analysis.summary import summary
 from ragtui.analysis.verdict import Verdict, check_floors
 from ragtui.errors import ComparisonRefused, InvalidInput
 from ragtui.experiment.plan import Channel, Metrics, Plan, Retrieval
-from ragtui.trace import CaseError
+from ragtui.trace import CaseError, Hits
 from tests.analysis.factory import PLAN, make_case, make_chunks, make_run, ranks_run
 
 REPLACE = msgspec.structs.replace
@@ -50,7 +50,9 @@ def test_one_measure_down_by_a_third_and_all_others_unchanged_fails(measure: str
     base = ranks_run([1] * 40)
     new = with_scores(base, measure, lambda value: value * 2 / 3)
     # Rankings of equal documents would be called identical: let the new run's last hits differ.
-    new = REPLACE(new, traces=tuple(REPLACE(t, results=type(t.results)(t.results.chunks[:-1], t.results.scores[:-1])) for t in new.traces))
+    shorter = [Hits(trace.results.chunks[:-1], trace.results.scores[:-1]) for trace in new.traces]
+    traces = [REPLACE(trace, results=results) for trace, results in zip(new.traces, shorter, strict=True)]
+    new = REPLACE(new, traces=tuple(traces))
     result = compare(base, new)
     assert result.verdict is Verdict.FAIL
     assert result.reasons == (f"{measure} lost 0.3333, more than the tolerance of 0.02 (adjusted p 0.0003).",)
@@ -66,8 +68,9 @@ def test_the_same_scores_make_the_verdict_even_where_rankings_are_identical() ->
 
 def test_every_number_of_a_row() -> None:
     source = np.random.default_rng(1)
-    base = ranks_run(source.integers(1, 9, 60).tolist(), tags=[["a"] if i % 3 else ["b", "c"] for i in range(60)])
-    new = ranks_run(source.integers(1, 9, 60).tolist(), run_id="new", tags=[["a"] if i % 3 else ["b", "c"] for i in range(60)])
+    tags = [["a"] if i % 3 else ["b", "c"] for i in range(60)]
+    base = ranks_run(source.integers(1, 9, 60).tolist(), tags=tags)
+    new = ranks_run(source.integers(1, 9, 60).tolist(), run_id="new", tags=tags)
     result = compare(base, new)
     row = result.measures["RR"]
     old = np.array([trace.scores["RR"] for trace in base.traces], float)
@@ -154,7 +157,8 @@ def refusal_runs(empty_then_full: int) -> tuple[RecordedRun, RecordedRun]:
     hits = {"bm25": [(0, 1.0)], "vector": [(0, 1.0)]}
     nothing: dict[str, list[tuple[int, float]]] = {"bm25": [], "vector": []}
     base = make_run(cases, [hits] * 200 + [nothing] * 40, chunks)
-    new = make_run(cases, [hits] * 200 + [hits] * empty_then_full + [nothing] * (40 - empty_then_full), chunks, run_id="new")
+    answers = [hits] * (200 + empty_then_full) + [nothing] * (40 - empty_then_full)
+    new = make_run(cases, answers, chunks, run_id="new")
     return base, new
 
 
