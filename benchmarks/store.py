@@ -87,7 +87,8 @@ def main() -> None:
             journal_size = journal.stat().st_size
             seconds, memory = load(store, journal)
             print(
-                f"{cases} cases, {journal_size / cases / 1000:.1f} KB each: {seconds:.2f} s, {seconds / cases * 1000:.3f} s per 1,000, peak {memory:.0f} MB, file {store.stat().st_size / 1e6:.1f} MB"
+                f"{cases} cases, {journal_size / cases / 1000:.1f} KB each: {seconds:.2f} s, "
+                f"{seconds / cases * 1000:.3f} s per 1,000, peak {memory:.0f} MB, file {store.stat().st_size / 1e6:.1f} MB"
             )
         big = Store(store)
         timed("first page of cases by a measure", lambda: big.case_rows("big", sort="nDCG@10"))

@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -19,7 +19,9 @@ STATE_FOLDER = ".ragtui"
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to reach a provider. Never part of a specification; nothing here can move a measured number.
 
-    `key_env` is the name of an environment variable; the key itself is never stored. Times are seconds.
+    `key_env` is the name of an environment variable; the key itself is never stored. `model` is the server's name for
+    the model, or for a local kind a folder. Times are seconds: `timeout` for one wait on the network, `deadline` for
+    one request with all its retries. `batch` and `batch_characters` bound the texts of one request.
     """
 
     kind: Literal["ollama", "openai", "model2vec", "sentence-transformers", "retriever"]
@@ -27,10 +29,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     url: str = ""
     key_env: str = ""
     insecure: bool = False
-    concurrency: int = 4
-    batch: int = 64
-    timeout: float = 60.0
-    retries: int = 4
+    concurrency: Annotated[int, msgspec.Meta(ge=1, le=256)] = 4
+    batch: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 64
+    batch_characters: Annotated[int, msgspec.Meta(ge=1)] = 100_000
+    timeout: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+    deadline: Annotated[float, msgspec.Meta(gt=0)] = 300.0
+    retries: Annotated[int, msgspec.Meta(ge=0, le=20)] = 4
 
 
 class SuiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

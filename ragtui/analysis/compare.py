@@ -11,17 +11,15 @@ import numpy as np
 from ragtui.analysis.comparability import Pairing, Revisions, pair
 from ragtui.analysis.contrast import BoolArray, MeasureChange, Role, applies, contrast, score_columns
 from ragtui.analysis.flips import Flip, find_flips, flip_measure_of
+from ragtui.analysis.gates import gating_measures
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.statistics import FloatArray, holm
 from ragtui.analysis.verdict import TOLERANCE, Evidence, Mode, Verdict, decide
 from ragtui.artifacts.recipes import canonical
-from ragtui.experiment.plan import Plan
 from ragtui.experiment.specification import differences
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.inputs.text import printable
-from ragtui.metrics.measure import Measure, parse_measure, with_relevance
-
-REFUSAL_GUARD = "nonEmptyRateOnRefusal"
+from ragtui.metrics.measure import Measure, parse_measure
 
 
 class SpecificationChange(msgspec.Struct, frozen=True):
@@ -110,17 +108,8 @@ def compare(
         by_tag=_by_tag(cases, names, old, present, applicable, roles),
         not_compared=not_compared,
         flip_measure=flip_measure,
-        flips=find_flips(cases, old[:, names.index(flip_measure)], present[:, names.index(flip_measure)]) if names else (),
+        flips=find_flips(cases, *(scores[:, names.index(flip_measure)] for scores in (old, present))) if names else (),
     )
-
-
-def gating_measures(plan: Plan) -> tuple[Measure, ...]:
-    """The measures that decide, the primary first, at the plan's relevance; the refusals' rate is always the last."""
-    declared = (parse_measure(name) for name in (plan.metrics.primary, *plan.metrics.guards, REFUSAL_GUARD))
-    at_relevance = (
-        with_relevance(measure, plan.metrics.relevance) if measure.rel == 1 else measure for measure in declared
-    )
-    return tuple(dict.fromkeys(at_relevance))
 
 
 def specification_diff(base: RecordedRun, new: RecordedRun) -> tuple[SpecificationChange, ...]:

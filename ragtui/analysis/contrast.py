@@ -99,11 +99,10 @@ def applies(cases: Sequence[EvaluationCase], names: Sequence[str]) -> BoolArray:
 
 
 def contrast(
-    names: Sequence[str], base: FloatArray, new: FloatArray, applicable: BoolArray
+    names: Sequence[str], base: FloatArray, new: FloatArray, applicable: BoolArray, *, tested: bool = True
 ) -> dict[str, MeasureChange]:
-    """The change of each measure; the three matrices have shape (cases, names)."""
-    differences = new - base
-    p_values = randomisation_table(differences) if len(differences) else [1.0] * len(names)
+    """The change of each measure; the three matrices have shape (cases, names). `p` is None where not `tested`."""
+    p_values = randomisation_table(new - base) if tested else [None] * len(names)
     return {
         name: _change(parse_measure(name), base[:, column], new[:, column], p_values[column], applicable[:, column])
         for column, name in enumerate(names)
@@ -111,7 +110,7 @@ def contrast(
 
 
 def _change(
-    measure: Measure, base: FloatArray, new: FloatArray, p: float, applicable: BoolArray
+    measure: Measure, base: FloatArray, new: FloatArray, p: float | None, applicable: BoolArray
 ) -> MeasureChange:
     differences = new - base
     paired = ~np.isnan(differences)

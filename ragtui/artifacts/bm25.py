@@ -30,15 +30,15 @@ class Bm25Index:
     def __init__(self, artifact_id: str, lexical: Lexical, index: Any) -> None:
         self.id = artifact_id
         self._lexical = lexical
-        self._analyzer = text_analyzer(lexical)
-        index.register_tokenizer(_TOKENIZER, self._analyzer)
+        self.analyzer = text_analyzer(lexical)
+        index.register_tokenizer(_TOKENIZER, self.analyzer)
         self._schema = index.schema
         self._searcher = index.searcher()
 
     def terms(self, query: str) -> list[str]:
         """The query's terms, sorted; nothing in a query is ever parsed as syntax."""
         text = bigrams(query) if self._lexical.bigrams == "on" else query
-        return sorted(self._analyzer.analyze(text.encode("utf-8", "replace").decode()))
+        return sorted(self.analyzer.analyze(text.encode("utf-8", "replace").decode()))
 
     def search(self, query: str, depth: int) -> Ranking:
         """The best `depth` chunks, by (score descending, ordinal ascending), exact at a tie at the cut."""

@@ -46,7 +46,8 @@ def runs(
     elif not rows:
         say("No run is recorded yet. Start with: ragtui run hybrid")
     else:
-        console().print(runs_table(rows))
+        screen = console()
+        screen.print(runs_table(rows, screen.width))
 
 
 def show(

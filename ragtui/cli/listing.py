@@ -45,18 +45,27 @@ def listed_runs(lab: Lab, limit: int) -> list[dict[str, Any]]:
     return rows[:limit]
 
 
-def runs_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """A row a run."""
+def runs_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
+    """A row a run; where there is room, its errors and specification too."""
+    roomy = width >= 100
+    shown = _COLUMNS if roomy else _COLUMNS[:2]
+    extra = ("errors", "spec") if roomy else ()
     made = table(
-        "run", "status", "name", "started", "cases", "err", *_COLUMNS, "spec", right=("cases", "err", *_COLUMNS)
-    )
+        "run", "status", "name", "started", "cases", *shown, *extra,
+        right=("cases", "errors", *shown), flexible=("name",),
+    )  # fmt: skip
     for row in rows:
-        values = [number(_measure(row["measures"], name)) for name in _COLUMNS]
+        values = [number(_measure(row["measures"], name)) for name in shown]
+        tail = (str(row.get("errors", "")), short(row["spec_id"], 8)) if roomy else ()
         made.add_row(
-            row["run_id"], f"{STATUS_GLYPHS[row['status']]} {row['status']}", safe(row["name"], 20),
-            row["started_at"][:19].replace("T", " "), str(row["cases"]), str(row.get("errors", "")), *values,
-            short(row["spec_id"], 8),
-        )  # fmt: skip
+            row["run_id"],
+            f"{STATUS_GLYPHS[row['status']]} {row['status']}",
+            safe(row["name"], 20),
+            row["started_at"][5:16].replace("T", " "),
+            str(row["cases"]),
+            *values,
+            *tail,
+        )
     return made
 
 
@@ -76,8 +85,7 @@ def errors(run: RecordedRun) -> list[dict[str, str]]:
 
 def errors_table(run: RecordedRun) -> Table:
     """A row a failed case."""
-    made = table("case", "kind", "reason")
-    made.columns[2].no_wrap = False
+    made = table("case", "kind", "reason", flexible=("reason",))
     for row in errors(run):
         made.add_row(safe(row["case"], 40), row["kind"], safe(row["message"]))
     return made
@@ -85,8 +93,8 @@ def errors_table(run: RecordedRun) -> Table:
 
 def separation_table(rows: Sequence[Separation]) -> Table:
     """A row a score axis: medians, the area under the curve, and the threshold that separates best."""
-    right = ("relevant", "irrelevant", "refusals", "AUC", "best at", "keeps rel.", "keeps irr.")
-    made = table("score", *right, "calibrates", right=right)
+    right = ("relevant", "other", "refusal", "AUC", "cut at", "keeps", "and other")
+    made = table("score", *right, "calibrates", right=right, flexible=("calibrates",))
     for row in rows:
         made.add_row(
             row.name, number(row.relevant.p50), number(row.irrelevant.p50), number(row.refusals.p50), number(row.auc),

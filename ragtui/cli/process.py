@@ -6,15 +6,18 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ragtui.cli.output import print_json, say, show_error
 from ragtui.errors import EXIT_INTERNAL, EXIT_OK, Interrupted, InvalidInput, RagtuiError
 from ragtui.settings import environment
 
+if TYPE_CHECKING:
+    from typer import TyperException
+
 
 def guarded(argv: Sequence[str]) -> int:
     """Run the commands; whatever goes wrong becomes one message and the code that DESIGN gives it."""
-    import click
     import typer
 
     from ragtui.cli.app import app
@@ -22,20 +25,15 @@ def guarded(argv: Sequence[str]) -> int:
     as_json = "--json" in argv
     try:
         outcome = typer.main.get_command(app).main(list(argv), prog_name="ragtui", standalone_mode=False)
+        if outcome == Interrupted.exit_code:
+            return _told(Interrupted("Interrupted.", "`ragtui runs` lists what was recorded."), as_json)
         return outcome if isinstance(outcome, int) else EXIT_OK
     except RagtuiError as error:
         return _told(error, as_json)
-    except click.exceptions.Abort:
-        return _told(Interrupted("Interrupted.", ""), as_json)
-    except KeyboardInterrupt:
-        return _told(Interrupted("Interrupted.", "`ragtui runs` lists what was recorded."), as_json)
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        return InvalidInput.exit_code
-    except click.ClickException as error:
+    except typer.Abort:
+        return _told(Interrupted("Nothing was done.", "Answer yes to go on."), as_json)
+    except typer.TyperException as error:
         return _told(_usage(error), as_json)
-    except click.exceptions.Exit as error:
-        return error.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
@@ -49,10 +47,13 @@ def guarded(argv: Sequence[str]) -> int:
         return EXIT_INTERNAL
 
 
-def _usage(error: object) -> InvalidInput:
-    message = str(getattr(error, "format_message", lambda: error)())
+def _usage(error: TyperException) -> InvalidInput:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "ragtui"
+    message = error.format_message()
+    if message.startswith("Usage:"):
+        # A group without a command answers with its help instead of a message.
+        return InvalidInput(f"`{command}` needs a command.\n{message}")
     return InvalidInput(message, f"See `{command} --help`.")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -21,11 +21,16 @@ if TYPE_CHECKING:
 STATUS_GLYPHS = {"completed": "✓", "running": "▶", "interrupted": "‖", "cancelled": "■", "failed": "✗"}
 
 
-def table(*columns: str, right: Sequence[str] = ()) -> Table:
-    """A calm table: a rule under the head, no frame."""
+def table(*columns: str, right: Sequence[str] = (), flexible: Sequence[str] = ()) -> Table:
+    """A calm table: a rule under the head, no frame.
+
+    Where the terminal is too narrow, the `flexible` columns are cut first; numbers stay whole.
+    """
     made = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
     for name in columns:
-        made.add_column(name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis")
+        justify: Literal["left", "right"] = "right" if name in right else "left"
+        # Rich takes width from columns that may wrap; their cells are one line each and end in an ellipsis.
+        made.add_column(name, justify=justify, no_wrap=name not in flexible, overflow="ellipsis")
     return made
 
 
@@ -66,10 +71,8 @@ def tags_table(summary: Summary, measures: Sequence[str], sizes: Mapping[str, in
 
 def misses_table(misses: Sequence[Miss], measure: str, retrieved: int = 2) -> Table:
     """A row a miss: what was wanted, what came instead."""
-    made = table("case", measure, "question", "wanted", "retrieved instead", right=(measure,))
-    for column in made.columns[2:]:
-        column.ratio = 1
-    made.expand = True
+    prose = ("question", "wanted", "retrieved instead")
+    made = table("case", measure, *prose, right=(measure,), flexible=prose)
     for miss in misses:
         other = [doc for doc in miss.retrieved if doc not in miss.wanted][:retrieved]
         made.add_row(
@@ -118,8 +121,8 @@ def _identity(run: RecordedRun) -> Text:
     line = Text()
     line.append(f"{STATUS_GLYPHS[run.status]} {run.status}", style="bold")
     line.append(f"  {printable(run.provenance.name) or 'unnamed'}")
-    line.append(f"   spec {short(run.spec_id)}   corpus {short(specification.corpus_id)}", style="dim")
-    line.append(f"   {len(run.traces)}/{len(run.cases)} cases in {run.elapsed_s:.2f} s", style="dim")
+    line.append(f"   {len(run.traces)}/{len(run.cases)} cases in {run.elapsed_s:.2f} s")
+    line.append(f"   spec {short(run.spec_id, 8)}   corpus {short(specification.corpus_id, 8)}", style="dim")
     return line
 
 

@@ -86,7 +86,7 @@ def diff(
     elif not found:
         typer.echo("equal")
     else:
-        made = table("field", "old", "new")
+        made = table("field", "old", "new", flexible=("old", "new"))
         for path, a, b in found:
             made.add_row(path, safe(_value(a)), safe(_value(b)))
         console().print(made)

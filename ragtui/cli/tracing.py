@@ -49,7 +49,7 @@ def _stages(run: RecordedRun, case: EvaluationCase, trace: CaseTrace, depth: int
     for name, hits in (("fused", trace.fused), ("floor", trace.floor), ("collapse", trace.collapse)):
         if hits is not None and (name != "fused" or len(lists) > 1):
             lists[name] = hits
-    made = table("#", *lists, right=("#",))
+    made = table("#", *lists, right=("#",), flexible=tuple(lists))
     made.expand = True
     for column in made.columns[1:]:
         column.ratio = 1
@@ -63,8 +63,9 @@ def _hit(run: RecordedRun, case: EvaluationCase, hits: Hits, rank: int) -> Text:
         return Text("")
     chunk = run.chunk_of.get(hits.chunks[rank])
     relevant = chunk is not None and case.grades.get(chunk.doc, 0) >= run.specification.plan.metrics.relevance
-    text = Text(f"{_RELEVANT if relevant else _OTHER} {hits.scores[rank]:.4f} ", style="bold" if relevant else "")
-    return text + safe(chunk.name if chunk is not None else f"chunk {hits.chunks[rank]}")
+    mark = _RELEVANT if relevant else _OTHER
+    text = Text(f"{mark} {hits.scores[rank]:.4f} ", "bold" if relevant else "", no_wrap=True, overflow="ellipsis")
+    return text.append_text(safe(chunk.name if chunk is not None else f"chunk {hits.chunks[rank]}"))
 
 
 def _measures(trace: CaseTrace) -> RenderableType:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ragtui.artifacts.recipes import Chunking, Embedding, Lexical, Recipe
+from ragtui.artifacts.recipes import LATER, Chunking, Embedding, Lexical, Recipe
+from ragtui.experiment.generation import Generation
 from ragtui.inputs.evaluation import Selection
 
 ChannelKind = Literal["bm25", "vector", "python", "http"]
@@ -76,7 +77,10 @@ class Metrics(Recipe, frozen=True, kw_only=True):
 
 
 class Plan(Recipe, frozen=True, kw_only=True):
-    """All recipes of an experiment and the selection of goldens. `schema` is the version of this form."""
+    """All recipes of an experiment and the selection of goldens. `schema` is the version of this form.
+
+    `generation` is None in the retrieval tier.
+    """
 
     schema: int = 1
     retrieval: Retrieval
@@ -86,6 +90,10 @@ class Plan(Recipe, frozen=True, kw_only=True):
     context: Context = Context()
     metrics: Metrics = Metrics()
     evaluation: Selection = Selection()
+    generation: Generation | None = None
+
+
+LATER[(Plan, "generation")] = None
 
 
 class Provenance(Recipe, frozen=True, kw_only=True):

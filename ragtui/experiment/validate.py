@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 
 from ragtui.errors import InvalidInput
+from ragtui.experiment.generation import generation_faults
 from ragtui.experiment.plan import Plan
 from ragtui.metrics.measure import Measure, parse_measure, with_relevance
 
@@ -51,6 +52,8 @@ def plan_faults(plan: Plan) -> Iterator[str]:
     yield from _recipes(plan)
     yield from _retrieval(plan)
     yield from _measures(plan)
+    if plan.generation is not None:
+        yield from generation_faults(plan.generation)
 
 
 def measures_of(plan: Plan) -> tuple[Measure, ...]:

@@ -82,14 +82,14 @@ def _fused(counted: Mapping[str, Columns], retrieval: Retrieval) -> tuple[Column
     """The fused lists, and which of their hits pass the floor."""
     fusion, floor = retrieval.fusion, retrieval.floor
     parts, shares, passes, places = [], [], [], []
-    for place, name in enumerate(sorted(counted)):
+    for number, name in enumerate(sorted(counted)):
         columns = counted[name]
         weight = fusion.weights.get(name, 1.0)
         on_floor = floor is not None and floor.score == name
         if (weight > 0 or on_floor) and len(columns.cases):
             parts.append(columns)
-            shares.append(weight / (fusion.rank_constant + positions(columns.cases) + 1))
-            places.append(np.full(len(columns.cases), place if weight > 0 else len(counted) + place))
+            shares.append(weight / (fusion.rank_constant + (positions(columns.cases) + 1)))
+            places.append(np.full(len(columns.cases), number if weight > 0 else len(counted) + number))
             minimum = floor.minimum if floor is not None and on_floor else np.inf
             passes.append(columns.scores >= minimum)
     if not parts:
@@ -104,13 +104,15 @@ def _fused(counted: Mapping[str, Columns], retrieval: Retrieval) -> tuple[Column
     starts = np.ones(len(hits), dtype=np.bool_)
     np.not_equal(hits[1:], hits[:-1], out=starts[1:])
     group = np.cumsum(starts) - 1
-    scores = np.round(np.bincount(group, weights=np.concatenate(shares)[order]), FUSED_DECIMALS)
+    summed = np.bincount(group, weights=np.concatenate(shares)[order])
+    scores: FloatArray = np.round(summed, FUSED_DECIMALS).astype(np.float64, copy=False)
     passed = np.bincount(group, weights=np.concatenate(passes)[order]) > 0
     if floor is not None and floor.score == "fused":
         passed = scores >= floor.minimum
     # A hit that only a channel of weight 0 has is no candidate; its place begins above those of the others.
     candidate = place[starts] < len(counted)
-    fused = Columns(*np.divmod(hits[starts], span), scores)
+    of_case, of_chunk = np.divmod(hits[starts], span)
+    fused = Columns(of_case, of_chunk, scores)
     best_first = _best_first(fused.where(candidate))
     return fused.where(candidate).where(best_first), passed[candidate][best_first]
 

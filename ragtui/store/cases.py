@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from ragtui.errors import InvalidInput
+from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.store.rows import CaseRow
 from ragtui.store.runs import decoded, measures_of, number_of
 from ragtui.store.schema import BEST
@@ -24,14 +27,43 @@ _LISTED = f"""
     WHERE true
 """
 
+_ID = "coalesce(t.case_id, c.case_id)"
+_WORD = f"(contains(lower(query), {{0}}) OR contains(lower({_ID}), {{0}}) OR contains(lower(array_to_string(tags, ' ')), {{0}})"
+# A mistyped word is compared with the beginning of each word that is there, as long as it is itself.
+_NEAR = (
+    f" OR list_bool_or([damerau_levenshtein(w[:length({{0}})], {{0}}) <= {{1}} "
+    f"FOR w IN regexp_split_to_array(lower(concat_ws(' ', query, {_ID})), '[^\\pL\\pN]+')])"
+)
+
+_COLUMNS = (
+    f"SELECT {_ID}, coalesce(t.idx, c.idx) AS idx, coalesce(query, ''), coalesce(tags, []), "
+    "coalesce(status, 'pending'), coalesce(error_message, ''), scores"
+)
+
 
 class CaseFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which cases a list shows. `missed_by` names a measure that must be 0; `text` is looked for in query and id."""
+    """Which cases a list shows.
+
+    Each word of `text` is looked for in query, id and tags; with `fuzzy`, a word of four letters and more may be
+    mistyped (one edit, two from eight letters on). `missed_by` names a measure that must be 0, `imperfect_by` one that
+    must be below 1.
+    """
 
     text: str = ""
     tag: str | None = None
     status: str | None = None
     missed_by: str | None = None
+    imperfect_by: str | None = None
+    fuzzy: bool = False
+
+
+class CaseDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """One case of a run, whole: its frozen golden, its best trace (None before it ran), and the chunks of that trace."""
+
+    case: EvaluationCase
+    index: int
+    trace: CaseTrace | None
+    chunks: dict[int, ChunkRef]
 
 
 def best_attempts(connection: DuckDBPyConnection, run: int) -> list[tuple[int, int]]:
@@ -110,17 +142,94 @@ def case_rows(
     run = number_of(connection, run_id)
     names = measures_of(connection, run)
     clause, values = _where(names, wanted)
-    direction = "DESC" if descending else "ASC"
-    if sort is None or sort == "index":
-        order = f"idx {direction}"
-    else:
-        order = f"scores[{_place(names, sort)}] {direction} NULLS LAST, idx"
     rows = connection.execute(
-        "SELECT coalesce(t.case_id, c.case_id), coalesce(t.idx, c.idx) AS idx, coalesce(query, ''), "
-        f"coalesce(tags, []), coalesce(status, 'pending'), coalesce(error_message, ''), scores {_LISTED} {clause} "
-        f"ORDER BY {order} LIMIT $limit OFFSET $offset",
+        f"{_COLUMNS} {_LISTED} {clause} ORDER BY {_order(names, sort, descending)} LIMIT $limit OFFSET $offset",
         {"run": run, "limit": limit, "offset": offset, **values},
     ).fetchall()
+    return _case_rows(names, rows)
+
+
+def case_order(
+    connection: DuckDBPyConnection, run_id: str, wanted: CaseFilter, sort: str | None, descending: bool
+) -> NDArray[np.int64]:
+    """The indexes of the filtered cases in the order of `case_rows`."""
+    run = number_of(connection, run_id)
+    names = measures_of(connection, run)
+    clause, values = _where(names, wanted)
+    found = connection.execute(
+        f"SELECT coalesce(t.idx, c.idx) AS idx {_LISTED} {clause} ORDER BY {_order(names, sort, descending)}",
+        {"run": run, **values},
+    ).fetchnumpy()
+    return np.asarray(found["idx"], np.int64)
+
+
+def cases_at(connection: DuckDBPyConnection, run_id: str, indexes: Sequence[int]) -> list[CaseRow]:
+    """The cases under these indexes, in this order; unknown ones are left out."""
+    run = number_of(connection, run_id)
+    names = measures_of(connection, run)
+    span = {"low": min(indexes, default=0), "high": max(indexes, default=0), "indexes": list(indexes)}
+    # Row groups are skipped by the range, and rows by the list.
+    near = "idx BETWEEN $low AND $high AND idx IN (SELECT unnest($indexes::INTEGER[]))"
+    best = "QUALIFY row_number() OVER (PARTITION BY idx ORDER BY (status = 'ok') DESC, attempt DESC) = 1"
+    rows = connection.execute(
+        f"{_COLUMNS} FROM (FROM cases WHERE run = $run AND {near}) AS c FULL JOIN "
+        f"(SELECT * EXCLUDE (run, trace) FROM traces WHERE run = $run AND {near} {best}) AS t ON t.idx = c.idx",
+        {"run": run, **span},
+    ).fetchall()
+    found = {row.index: row for row in _case_rows(names, rows)}
+    return [found[index] for index in indexes if index in found]
+
+
+def detail(connection: DuckDBPyConnection, run_id: str, case_id: str) -> CaseDetail:
+    """One case whole; InvalidInput if the run has none of that id."""
+    run = number_of(connection, run_id)
+    row = connection.execute(
+        "SELECT idx, definition FROM cases WHERE run = $run AND case_id = $case", {"run": run, "case": case_id}
+    ).fetchone()
+    if row is None:
+        raise _no_trace(connection, run, run_id, case_id)
+    case = decoded(row[1], EvaluationCase, run_id)
+    try:
+        told = trace(connection, run_id, case_id)
+    except InvalidInput:
+        return CaseDetail(case=case, index=row[0], trace=None, chunks={})
+    stages = (*told.channels.values(), told.fused, told.floor, told.collapse, told.results)
+    ordinals = {chunk for hits in stages if hits is not None for chunk in hits.chunks}
+    return CaseDetail(case=case, index=row[0], trace=told, chunks=chunks(connection, run_id, ordinals))
+
+
+def tags_of(connection: DuckDBPyConnection, run_id: str) -> dict[str, int]:
+    """The tags of a run's cases with how many have each, by name."""
+    rows = connection.execute(
+        "SELECT tag, count(*) FROM (SELECT unnest(list_distinct(tags)) AS tag FROM cases WHERE run = $1) GROUP BY tag ORDER BY tag",
+        [number_of(connection, run_id)],
+    ).fetchall()
+    return dict(rows)
+
+
+def score_columns(connection: DuckDBPyConnection, run_id: str) -> tuple[list[str], dict[str, int], NDArray[np.float64]]:
+    """The run's measures, case id → row for executed cases, and the scores of shape (cases, measures), NaN: unscored."""
+    run = number_of(connection, run_id)
+    names = measures_of(connection, run)
+    columns = "".join(f", scores[{place}] AS m{place}" for place in range(1, len(names) + 1))
+    found = connection.execute(
+        f"SELECT case_id{columns} FROM traces JOIN ({BEST}) USING (idx, attempt) WHERE run = $run ORDER BY idx", {"run": run}
+    ).fetchnumpy()
+    rows = {str(case): row for row, case in enumerate(found["case_id"])}
+    matrix = np.empty((len(rows), len(names)))
+    for place in range(len(names)):
+        matrix[:, place] = np.ma.filled(np.ma.asarray(found[f"m{place + 1}"], np.float64), np.nan)
+    return names, rows, matrix
+
+
+def _order(names: list[str], sort: str | None, descending: bool) -> str:
+    direction = "DESC" if descending else "ASC"
+    if sort is None or sort == "index":
+        return f"idx {direction}"
+    return f"scores[{_place(names, sort)}] {direction} NULLS LAST, idx"
+
+
+def _case_rows(names: list[str], rows: list[tuple[Any, ...]]) -> list[CaseRow]:
     return [
         CaseRow(
             case=row[0], index=row[1], query=row[2], tags=tuple(row[3]), status=row[4], error=row[5],
@@ -133,11 +242,10 @@ def case_rows(
 def _where(names: list[str], wanted: CaseFilter) -> tuple[str, dict[str, Any]]:
     clauses: list[str] = []
     values: dict[str, Any] = {}
-    if wanted.text:
-        clauses.append(
-            "(contains(lower(query), lower($text)) OR contains(lower(coalesce(t.case_id, c.case_id)), lower($text)))"
-        )
-        values["text"] = wanted.text
+    for place, word in enumerate(wanted.text.lower().split()):
+        edits = min(2, len(word) // 4) if wanted.fuzzy else 0
+        clauses.append(_WORD.format(f"$word{place}") + (_NEAR.format(f"$word{place}", edits) if edits else "") + ")")
+        values[f"word{place}"] = word
     if wanted.tag is not None:
         clauses.append("list_contains(tags, $tag)")
         values["tag"] = wanted.tag
@@ -146,6 +254,8 @@ def _where(names: list[str], wanted: CaseFilter) -> tuple[str, dict[str, Any]]:
         values["status"] = wanted.status
     if wanted.missed_by is not None:
         clauses.append(f"scores[{_place(names, wanted.missed_by)}] = 0")
+    if wanted.imperfect_by is not None:
+        clauses.append(f"scores[{_place(names, wanted.imperfect_by)}] < 1")
     return "".join(f" AND {clause}" for clause in clauses), values
 
 

@@ -60,17 +60,17 @@ def insert_traces(connection: DuckDBPyConnection, run: int, batch: Batch, measur
     )  # fmt: skip
 
 
-def summarise(connection: DuckDBPyConnection, run: int, mark: str) -> None:
+def summarise(connection: DuckDBPyConnection, run: int, measures: int, mark: str) -> None:
     """Take status, times, counts and means of a run from its attempts and its best traces."""
     scores = connection.execute(
         f"SELECT status, scores, bytes FROM traces JOIN ({BEST}) USING (idx, attempt) WHERE run = $run",
         {"run": run},
     ).fetchall()
-    width = len(scores[0][1]) if scores else 0
-    columns = [[row[1][place] for row in scores if row[1][place] is not None] for place in range(width)]
+    columns = [[row[1][place] for row in scores if row[1][place] is not None] for place in range(measures)]
     connection.execute(
         "UPDATE runs SET scored = $scored, errors = $errors, trace_bytes = $size, journal_mark = $mark, "
-        "means = $means, status = last.status, ended_at = last.ended_at, attempts = last.attempts, elapsed_s = last.elapsed_s FROM "
+        "means = $means, status = last.status, ended_at = last.ended_at, attempts = last.attempts, "
+        "elapsed_s = last.elapsed_s FROM "
         "(SELECT arg_max(status, attempt) AS status, max(ended_at) AS ended_at, count(*) AS attempts, "
         "sum(elapsed_s) AS elapsed_s FROM attempts WHERE run = $run) AS last WHERE run = $run",
         {

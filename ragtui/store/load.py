@@ -144,7 +144,7 @@ class _Load:
                 )
             if ending:
                 self._end(connection, run, ending, reason)
-                summarise(connection, run, mark)
+                summarise(connection, run, len(measures), mark)
 
     def _start(self, connection: DuckDBPyConnection, started: Started) -> None:
         if started.run_id != self.run_id:

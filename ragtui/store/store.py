@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragtui.events import RunStatus
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.store import baselines, cases, load, runs, upkeep
+from ragtui.store.cases import CaseDetail, CaseFilter
 from ragtui.store.gate import Gate
 from ragtui.store.rows import Baseline, CaseRow, RunRecord, RunRow
 from ragtui.trace import CaseTrace, ChunkRef
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _PAGE = 1000
 
@@ -132,6 +138,33 @@ class Store:
         with self._gate.read() as connection:
             return cases.count_cases(connection, run_id, wanted)
 
+    def case_order(
+        self, run_id: str, wanted: CaseFilter, *, sort: str | None = None, descending: bool = False
+    ) -> NDArray[np.int64]:
+        """The indexes of the filtered cases, sorted as by `case_rows`: what a list keeps that fetches rows as shown."""
+        with self._gate.read() as connection:
+            return cases.case_order(connection, run_id, wanted, sort, descending)
+
+    def cases_at(self, run_id: str, indexes: Sequence[int]) -> list[CaseRow]:
+        """The cases under these indexes, in this order."""
+        with self._gate.read() as connection:
+            return cases.cases_at(connection, run_id, indexes)
+
+    def tags_of(self, run_id: str) -> dict[str, int]:
+        """The tags of a run's cases with how many have each, by name."""
+        with self._gate.read() as connection:
+            return cases.tags_of(connection, run_id)
+
+    def case_detail(self, run_id: str, case_id: str) -> CaseDetail:
+        """One case's golden, best trace and chunks, in one opening; InvalidInput if the run has no such case."""
+        with self._gate.read() as connection:
+            return cases.detail(connection, run_id, case_id)
+
+    def score_columns(self, run_id: str) -> tuple[list[str], dict[str, int], NDArray[np.float64]]:
+        """The run's measures, case id → row for executed cases, and float64 scores (cases, measures), NaN: unscored."""
+        with self._gate.read() as connection:
+            return cases.score_columns(connection, run_id)
+
     def chunks(self, run_id: str, ordinals: Iterable[int]) -> dict[int, ChunkRef]:
         """The chunks under the ordinals that a run's traces use, unknown ones left out."""
         with self._gate.read() as connection:
@@ -153,7 +186,7 @@ class Store:
             return baselines.baseline_for(connection, corpus_id, suites, tier, name)
 
     def copy_run(self, run_id: str, target: Store) -> None:
-        """Copy a run whole to another store; harmless when repeated. Promotions are not copied; the target is compacted."""
+        """Copy a run whole to another store; without its promotions; harmless when repeated. Compacts the target."""
         upkeep.copy_run(self._gate, target._gate, run_id)
 
     def delete_runs(self, run_ids: Sequence[str]) -> int:

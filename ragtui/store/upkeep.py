@@ -62,7 +62,8 @@ def _unpack(connection: DuckDBPyConnection, run_id: str) -> bool:
         connection.execute(f"INSERT INTO {table} SELECT * REPLACE ($1 AS run) FROM parcel.{table}", new)
     connection.execute(
         "INSERT INTO texts SELECT (SELECT coalesce(max(text_id), 0) FROM texts) "
-        "+ row_number() OVER (ORDER BY text_id), hash, text FROM parcel.texts WHERE hash NOT IN (SELECT hash FROM texts)"
+        "+ row_number() OVER (ORDER BY text_id), hash, text FROM parcel.texts "
+        "WHERE hash NOT IN (SELECT hash FROM texts)"
     )
     connection.execute(
         "INSERT INTO chunks SELECT $1, ordinal, doc, start_at, end_at, mine.text_id FROM parcel.chunks "
@@ -155,4 +156,5 @@ def export_parquet(gate: Gate, run_id: str, path: Path) -> None:
                 f"{path} cannot be written: {error}.", "Choose a folder that can be written."
             ) from error
         finally:
-            fresh.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                fresh.unlink(missing_ok=True)

@@ -1,0 +1,153 @@
+"""What ragtui adds to the libraries it stands on, as ratios within one run.
+
+    python benchmarks/retrieval.py
+
+Over SciFact (one chunk a document) where it is at hand: a hybrid run to its journal beside a bare loop over the same
+library calls that records nothing; building artifacts beside the bare calls; loading the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import tantivy
+from usearch.index import MetricKind, search
+
+from benchmarks.public_collections import datasets_folder, scifact
+from ragtui.artifacts.bm25 import Bm25Index, bm25_index, write_index
+from ragtui.artifacts.cache import ArtifactCache
+from ragtui.artifacts.chunking import chunk_set
+from ragtui.artifacts.vectors import embedding_set
+from ragtui.artifacts.recipes import Lexical
+from ragtui.engine import Attempt, Dependencies, run_experiment
+from ragtui.experiment.editing import edit
+from ragtui.experiment.presets import preset
+from ragtui.experiment.specification import bind
+from ragtui.ids import new_run_id
+from ragtui.inputs.corpus import CorpusSnapshot
+from ragtui.inputs.evaluation import EvaluationSet
+from ragtui.providers.builtin import BuiltinEmbedder
+from ragtui.store.journal import JournalWriter, journal_path
+from ragtui.store.store import Store
+
+ROUNDS = 7
+DEPTH = 100
+LEXICAL = Lexical(bigrams="off")
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    """Print the ratios."""
+    folder = datasets_folder()
+    if folder is None:
+        sys.exit("The public collections are not here; set RAGTUI_DATASETS to their folder.")
+    corpus, evaluation = scifact(folder / "scifact")
+    with tempfile.TemporaryDirectory() as place:
+        building(corpus, Path(place))
+        running(corpus, evaluation, Path(place))
+
+
+def building(corpus: CorpusSnapshot, place: Path) -> None:
+    """Artifacts through the cache beside the bare calls."""
+    plan = edit(preset("hybrid"), ["chunking.strategy=document"])
+    embedder = BuiltinEmbedder()
+    embedder.embed(["warm"], "query")
+    ratios = []
+    for number in range(3):
+        texts = [item.text for item in corpus.documents]
+
+        def bare(number: int = number, texts: list[str] = texts) -> None:
+            target = place / f"bare-{number}"
+            target.mkdir()
+            write_index(target, texts, LEXICAL)
+            np.save(place / f"bare-{number}.npy", embedder.embed(texts, "document"))
+
+        def ours(number: int = number) -> None:
+            cache = ArtifactCache(place / f"cache-{number}")
+            chunks = chunk_set(corpus, plan.chunking, cache)
+            bm25_index(chunks, LEXICAL, cache)
+            embedding_set(chunks, embedder, cache)
+
+        ratios.append((timed(ours), timed(bare)))
+    report("building artifacts / bare calls", ratios)
+
+
+def running(corpus: CorpusSnapshot, evaluation: EvaluationSet, place: Path) -> None:
+    """A hybrid run to its journal beside a bare loop; and loading its journal."""
+    plan = edit(preset("hybrid"), ["chunking.strategy=document"])
+    cache = ArtifactCache(place / "cache-0")
+    embedder = BuiltinEmbedder()
+    specification = bind(plan, corpus, evaluation, embedder.identity)
+    chunks = chunk_set(corpus, plan.chunking, cache)
+    index = bm25_index(chunks, LEXICAL, cache)
+    vectors = np.load(cache.folder("vectors", specification.embedding_set_id or "") / "vectors.npy", mmap_mode="r")
+    folder = cache.folder("bm25", specification.bm25_id or "")
+    queries = [case.query for case in evaluation.cases]
+    loads = []
+    journals = place / "journal"
+
+    def ours() -> None:
+        run_id = new_run_id()
+
+        async def drain() -> None:
+            with JournalWriter.open(journals, run_id) as journal:
+                needed = Dependencies(
+                    corpus=corpus, evaluation=evaluation, cache=cache, journal=journal, embedder=embedder
+                )
+                async for _ in run_experiment(specification, needed, Attempt(run_id=run_id)):
+                    pass
+
+        asyncio.run(drain())
+        ours.run_id = run_id  # type: ignore[attr-defined]
+
+    ratios = []
+    for _ in range(ROUNDS):
+        ratios.append((timed(ours), timed(lambda: bare_loop(queries, index, folder, vectors, embedder))))
+        path = journal_path(journals, ours.run_id)  # type: ignore[attr-defined]
+        store = Store(place / "runs.duckdb")
+        loads.append(timed(lambda store=store, path=path: store.load_journal(path)))  # type: ignore[misc]
+    report(f"hybrid run to its journal / bare loop ({len(queries)} questions)", ratios)
+    per_thousand = statistics.median(loads) * 1000 / len(queries)
+    print(f"loading the store: {per_thousand:.3f} s per 1,000 cases (median of {len(loads)})")
+
+
+def bare_loop(
+    queries: list[str], index: Bm25Index, folder: Path, vectors: np.ndarray, embedder: BuiltinEmbedder
+) -> None:
+    """Embed, search both ways, and look up ordinals: nothing fused, scored or kept."""
+    opened = tantivy.Index.open(str(folder))
+    opened.register_tokenizer("ragtui", index.analyzer)
+    searcher, schema = opened.searcher(), opened.schema
+    embedded = embedder.embed(queries, "query")
+    for row, text in enumerate(queries):
+        terms = [
+            (tantivy.Occur.Should, tantivy.Query.term_query(schema, "body", term, "freq"))
+            for term in index.analyzer.analyze(text)
+        ]
+        hits = searcher.search(tantivy.Query.boolean_query(terms), DEPTH, count=False).hits
+        searcher.fast_field_values("ord", [address for _, address in hits])
+        search(vectors, embedded[row : row + 1], DEPTH, MetricKind.IP, exact=True)
+
+
+def report(name: str, pairs: list[tuple[float, float]]) -> None:
+    """The median ratio and the medians in milliseconds."""
+    ratio = statistics.median(ours / bare for ours, bare in pairs)
+    ours, bare = (statistics.median(column) * 1000 for column in zip(*pairs, strict=True))
+    print(f"{name}: {ratio:.2f}x  ({ours:.0f} ms / {bare:.0f} ms, median of {len(pairs)})")
+
+
+if __name__ == "__main__":
+    main()

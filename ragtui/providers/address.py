@@ -1,0 +1,86 @@
+"""Where a profile's server is, and the key it is given: checked before anything is sent."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import SplitResult, urlsplit
+
+from ragtui.errors import ProviderUnavailable
+from ragtui.settings import Profile, environment
+
+_DEFAULT_URLS = {"ollama": "http://127.0.0.1:11434"}
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+REDACTED = "[key]"
+
+
+def base_url(profile: Profile, name: str) -> str:
+    """The profile's address without a slash at the end; Ollama has a default.
+
+    Raises ProviderUnavailable unless it is `https`, or plain `http` to a loopback address or under `insecure = true`.
+    """
+    url = (profile.url or _DEFAULT_URLS.get(profile.kind, "")).strip().rstrip("/")
+    place = f"url in [profiles.{name}]"
+    if not url:
+        raise ProviderUnavailable(f"Profile {name!r} names no server.", f"Set {place}.")
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise ProviderUnavailable(f"The url of profile {name!r} is not an address.", f"Correct {place}.") from None
+    if parts.scheme not in _DEFAULT_PORTS or not host or not url.isascii() or not url.isprintable() or " " in url:
+        raise ProviderUnavailable(f"The url of profile {name!r} is not an address.", f"Write {place} as https://host/….")
+    if parts.username is not None or parts.password is not None:
+        raise ProviderUnavailable(
+            f"The url of profile {name!r} holds a user or a password.", "Name the key's variable in key_env instead."
+        )
+    if parts.query or parts.fragment:
+        raise ProviderUnavailable(f"The url of profile {name!r} holds a query.", f"End {place} with the path.")
+    if parts.scheme == "http" and not profile.insecure and not is_loopback(host):
+        raise ProviderUnavailable(
+            f"Profile {name!r} would send texts and keys over plain http to another machine.",
+            f"Use https, or set insecure = true in [profiles.{name}] for a network that you trust.",
+        )
+    return url
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host can only be this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def same_server(left: str, right: str) -> bool:
+    """Whether two addresses have the same scheme, host and port."""
+    return _server(urlsplit(left)) == _server(urlsplit(right))
+
+
+def _server(parts: SplitResult) -> tuple[str, str | None, int | None]:
+    return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
+
+
+def key_of(profile: Profile, name: str) -> str:
+    """The key from the environment variable that the profile names; empty where it names none.
+
+    Raises ProviderUnavailable where the variable is not set, or holds what no header can carry.
+    """
+    if not profile.key_env:
+        return ""
+    key = (environment(profile.key_env) or "").strip()
+    if not key:
+        raise ProviderUnavailable(
+            f"Profile {name!r} needs a key, but the variable {profile.key_env} is not set.", f"Set {profile.key_env}."
+        )
+    if not (key.isascii() and key.isprintable()):
+        raise ProviderUnavailable(
+            f"The variable {profile.key_env} holds a character that no key can have.", "Copy the key again."
+        )
+    return key
+
+
+def redacted(text: str, key: str) -> str:
+    """The text with every occurrence of the key replaced."""
+    return text.replace(key, REDACTED) if key else text

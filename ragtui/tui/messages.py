@@ -1,0 +1,85 @@
+"""What workers tell screens, and screens tell the app. Payloads are immutable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.message import Message
+
+from ragtui.errors import RagtuiError
+
+
+class Loaded(Message):
+    """A worker's result. `topic` names what was asked for, `value` is an immutable snapshot."""
+
+    def __init__(self, topic: str, value: Any) -> None:
+        self.topic, self.value = topic, value
+        super().__init__()
+
+
+class Failed(Message):
+    """A worker could not do what `topic` names."""
+
+    def __init__(self, topic: str, error: RagtuiError) -> None:
+        self.topic, self.error = topic, error
+        super().__init__()
+
+
+class Told(Message):
+    """A sentence about work under way, e.g. that an artifact is being built."""
+
+    def __init__(self, topic: str, text: str) -> None:
+        self.topic, self.text = topic, text
+        super().__init__()
+
+    def can_replace(self, message: Message) -> bool:
+        """Only the newest sentence of a topic matters."""
+        return isinstance(message, Told) and message.topic == self.topic
+
+
+class LiveChanged(Message):
+    """The ids of the runs that are going on now, newest first."""
+
+    def __init__(self, run_ids: tuple[str, ...]) -> None:
+        self.run_ids = run_ids
+        super().__init__()
+
+
+class LiveMoved(Message):
+    """A followed run stands differently: `view` is its newest snapshot."""
+
+    def __init__(self, run_id: str, view: Any) -> None:
+        self.run_id, self.view = run_id, view
+        super().__init__()
+
+    def can_replace(self, message: Message) -> bool:
+        """A newer snapshot of the same run makes an older one needless."""
+        return isinstance(message, LiveMoved) and message.run_id == self.run_id
+
+
+class RunEnded(Message):
+    """A process that this app started has ended. `log` is what it wrote to stderr."""
+
+    def __init__(self, code: int, log: str) -> None:
+        self.code, self.log = code, log
+        super().__init__()
+
+
+class StoreChanged(Message):
+    """Runs were added, removed or promoted; lists should be read anew. Posted to every open screen."""
+
+
+class ShowRun(Message):
+    """Posted to the trace screen: show this run and, if named, this case."""
+
+    def __init__(self, run_id: str, case_id: str | None = None) -> None:
+        self.run_id, self.case_id = run_id, case_id
+        super().__init__()
+
+
+class ShowDiff(Message):
+    """Posted to the diff screen: compare `base` (None: the run's baseline) with `new`."""
+
+    def __init__(self, base: str | None, new: str) -> None:
+        self.base, self.new = base, new
+        super().__init__()

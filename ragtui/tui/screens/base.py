@@ -1,0 +1,94 @@
+"""What every screen has in common: its frame, its help, and one way to ask for data.
+
+A screen gives `MODE`, `TITLE`, `HELP` (a paragraph), `BINDINGS` (each with `id`, `description` and a sentence as
+`tooltip`), `compose_body()` and handlers. Panes that can be focused say what they are with `help_text = "…"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.screen import Screen
+from textual.worker import get_current_worker
+
+from ragtui.errors import RagtuiError
+from ragtui.tui.messages import Failed, Loaded, Told
+from ragtui.tui.widgets.frame import KeyBar, Severity, StatusLine, TopBar
+
+if TYPE_CHECKING:
+    from ragtui.tui.app import RagtuiApp
+
+
+class RagtuiScreen(Screen[None]):
+    """A mode of the app.
+
+    `fetch("topic", function)` runs a pure function in a thread and answers with `Loaded(topic, value)` or
+    `Failed(topic, error)`; handlers (`on_loaded`, `on_failed`) keep what they get. A newer request for a topic makes
+    an older answer void.
+    """
+
+    MODE: ClassVar[str] = ""
+    TITLE_WORDS: ClassVar[str] = ""
+    HELP: ClassVar[str] = ""
+    AUTO_FOCUS = ""
+    DEFAULT_CSS = """
+    RagtuiScreen { layout: vertical; background: $background; color: $foreground; }
+    RagtuiScreen > #body { height: 1fr; width: 1fr; }
+    """
+
+    @property
+    def ragtui(self) -> RagtuiApp:
+        """The app, with its type."""
+        return cast("RagtuiApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """The frame around `compose_body()`."""
+        yield TopBar()
+        yield KeyBar()
+        yield StatusLine()
+        with Container(id="body"):
+            yield from self.compose_body()
+
+    def compose_body(self) -> ComposeResult:
+        """What the screen shows between the modes and the line of state."""
+        yield from ()
+
+    def fetch(self, topic: str, make: Callable[[], Any]) -> None:
+        """Run `make` in a thread; `Loaded` or `Failed` is posted to this screen."""
+
+        def work() -> None:
+            worker = get_current_worker()
+            try:
+                answer: Loaded | Failed = Loaded(topic, make())
+            except RagtuiError as error:
+                answer = Failed(topic, error)
+            if not worker.is_cancelled:
+                self.post_message(answer)
+
+        self.run_worker(work, name=topic, group=topic, exclusive=True, thread=True)
+
+    def tell(self, topic: str, text: str) -> None:
+        """From a worker: a sentence about the work under way."""
+        self.post_message(Told(topic, text))
+
+    def toast(self, text: str, severity: Severity = "information", seconds: float = 6.0) -> None:
+        """Show one message on the line of state; a newer one replaces it."""
+        self.query_one(StatusLine).show(text, severity, seconds)
+
+    def state_line(self, text: str) -> None:
+        """What the line of state shows while there is no message."""
+        self.query_one(StatusLine).state = text
+
+    def on_failed(self, message: Failed) -> None:
+        """Unless a screen handles it: the error as a dialog that can be copied."""
+        self.ragtui.show_error(message.error)
+
+    def refresh_data(self) -> None:
+        """Read again what the screen shows; called by `ctrl+l` and when the store has changed."""
+
+    def on_store_changed(self) -> None:
+        """Runs were added, removed or promoted."""
+        self.refresh_data()
