@@ -62,7 +62,11 @@ def _recover(lab: Lab) -> None:
     from ragtui.cli.output import say
 
     for run_id in lab.recover():
-        say(f"Recovered run {run_id}; its process had died.  Continue it: ragtui resume {run_id}")
+        status = lab.store.run(run_id).status
+        if status == "completed":
+            say(f"Loaded run {run_id}, which had completed.")
+        else:
+            say(f"Recovered the {status} run {run_id}.  Continue it: ragtui resume {run_id}")
 
 
 def retrievers_of(plan: Plan) -> dict[str, Callable[..., Any]]:

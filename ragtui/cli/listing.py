@@ -38,8 +38,8 @@ def listed_runs(lab: Lab, limit: int) -> list[dict[str, Any]]:
                     {
                         "run_id": row.run_id, "spec_id": row.spec_id, "name": row.name, "status": row.status,
                         "started_at": row.started_at, "elapsed_s": row.elapsed_s, "cases": row.cases,
-                        "scored": row.scored, "unscored": row.unscored, "errors": row.errors, "suites": list(row.suites),
-                        "tier": row.tier, "measures": row.measures, "store": label,
+                        "scored": row.scored, "unscored": row.unscored, "errors": row.errors,
+                        "suites": list(row.suites), "tier": row.tier, "measures": row.measures, "store": label,
                     }
                 )  # fmt: skip
     return rows[:limit]

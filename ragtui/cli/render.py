@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ragtui.analysis.summary import Miss
     from ragtui.metrics.aggregate import Estimate, Summary
 
+_LEAKS = "nonEmptyRateOnRefusal"
 STATUS_GLYPHS = {"completed": "✓", "running": "▶", "interrupted": "‖", "cancelled": "■", "failed": "✗"}
 
 
@@ -62,10 +63,12 @@ def measures_table(estimates: Mapping[str, Estimate], total: int) -> Table:
 
 
 def tags_table(summary: Summary, measures: Sequence[str], sizes: Mapping[str, int]) -> Table:
-    """A row a tag, a column a measure."""
-    made = table("tag", "cases", *measures, right=("cases", *measures))
+    """A row a tag, a column a measure; `leaks` is the share of refusals that were answered with hits."""
+    leaks = ("leaks",) if _LEAKS in summary.overall and summary.overall[_LEAKS].n else ()
+    made = table("tag", "cases", *measures, *leaks, right=("cases", *measures, *leaks))
     for tag, row in summary.by_tag.items():
-        made.add_row(safe(tag, 24), str(sizes.get(tag, 0)), *(number(row[name].value) for name in measures))
+        shown = (*measures, _LEAKS) if leaks else measures
+        made.add_row(safe(tag, 24), str(sizes.get(tag, 0)), *(number(row[name].value) for name in shown))
     return made
 
 

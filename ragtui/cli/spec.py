@@ -1,4 +1,4 @@
-"""`spec save | show | diff | validate`: intent, without running anything."""
+"""`spec save | show | diff | validate | schema`: intent, without running anything."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
     group.command("show")(show)
     group.command("diff")(diff)
     group.command("validate")(validate)
+    group.command("schema")(schema)
     app.add_typer(group)
 
 
@@ -111,6 +112,16 @@ def validate(
         print_json({"spec_id": specification.spec_id, "valid": True})
     else:
         typer.echo(f"valid  {specification.spec_id}")
+
+
+def schema(name: Annotated[str, typer.Argument(help="golden, plan, specification, run or export.")]) -> None:
+    """Print the JSON Schema of a file that ragtui reads or writes, for editors and other programs.
+
+    Example: ragtui spec schema golden
+    """
+    from ragtui.reports.schemas import json_schema
+
+    print_json(json_schema(name))
 
 
 def _canonical(context: typer.Context, what: str) -> dict[str, Any]:

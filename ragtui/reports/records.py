@@ -2,44 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.summary import counts, summary
+from ragtui.events import RunStatus
 from ragtui.metrics.aggregate import Estimate
 from ragtui.trace import CaseTrace, Hits
+
+
+class CountsRecord(msgspec.Struct, frozen=True):
+    """Cases of the run; those with and without a value under any ranking measure; those that ended in an error."""
+
+    cases: int
+    scored: int
+    unscored: int
+    errors: int
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The object of `run --json` and `show --json`. Times are UTC ISO-8601; `elapsed_s` is over all attempts."""
+
+    run_id: str
+    spec_id: str
+    name: str
+    status: RunStatus
+    tier: str
+    corpus_id: str
+    evaluation_id: str
+    measures: dict[str, Estimate]
+    by_tag: dict[str, dict[str, Estimate]]
+    counts: CountsRecord
+    attempts: int
+    started_at: str
+    elapsed_s: float
 
 
 def run_record(run: RecordedRun) -> dict[str, Any]:
     """What `run --json` and `show --json` print."""
     estimates = summary(run)
     tally = counts(run.cases, run.trace_of)
-    return {
-        "run_id": run.run_id,
-        "spec_id": run.spec_id,
-        "name": run.provenance.name,
-        "status": run.status,
-        "tier": run.tier,
-        "corpus_id": run.specification.corpus_id,
-        "evaluation_id": run.specification.evaluation_id,
-        "measures": _estimates(estimates.overall),
-        "by_tag": {tag: _estimates(row) for tag, row in estimates.by_tag.items()},
-        "counts": {
-            "cases": tally.cases,
-            "scored": tally.scored,
-            "unscored": tally.unscored,
-            "errors": tally.errors,
-        },
-        "attempts": len(run.environments),
-        "started_at": run.started_at,
-        "elapsed_s": run.elapsed_s,
-    }
-
-
-def _estimates(row: dict[str, Estimate]) -> dict[str, Any]:
-    return {name: msgspec.to_builtins(estimate) for name, estimate in row.items()}
+    record = RunRecord(
+        run_id=run.run_id,
+        spec_id=run.spec_id,
+        name=run.provenance.name,
+        status=run.status,
+        tier=run.tier,
+        corpus_id=run.specification.corpus_id,
+        evaluation_id=run.specification.evaluation_id,
+        measures=estimates.overall,
+        by_tag=estimates.by_tag,
+        counts=CountsRecord(tally.cases, tally.scored, tally.unscored, tally.errors),
+        attempts=len(run.environments),
+        started_at=run.started_at,
+        elapsed_s=run.elapsed_s,
+    )
+    return cast("dict[str, Any]", msgspec.to_builtins(record))
 
 
 def trace_record(run: RecordedRun, case_id: str) -> dict[str, Any]:
