@@ -17,7 +17,7 @@ Gate failures (exit 1) and inconclusive comparisons (exit 6) are results, not er
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -35,6 +35,8 @@ class RagtuiError(Exception):
 
     kind: ClassVar[str] = "error"
     exit_code: ClassVar[int] = 7
+    #: What was reached before it; `--json` prints it beside the error, as part of the one object.
+    result: dict[str, Any] | None = None
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

@@ -11,31 +11,47 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from ragtui.artifacts.analyzer import resolve
 from ragtui.artifacts.cache import ArtifactCache
 from ragtui.errors import InvalidInput, RagtuiError, RunFailed
 from ragtui.events import RunEvent, RunFinished, RunStatus
 from ragtui.experiment.binding import Binding
-from ragtui.experiment.plan import Plan, Provenance, uses
-from ragtui.experiment.specification import Specification, bind
+from ragtui.experiment.generation import MOCK
+from ragtui.experiment.plan import Plan, Provenance, tier_of, uses
+from ragtui.experiment.specification import MOCK_IDENTITY, Specification, bind
 from ragtui.experiment.validate import check_plan
 from ragtui.ids import new_run_id
 from ragtui.inputs.corpus import CorpusSnapshot, load_corpus
 from ragtui.inputs.evaluation import EvaluationSet, Selection, load_evaluation
-from ragtui.providers.protocols import Embedder, EmbedderIdentity
+from ragtui.pipeline.calibration import calibrated
+from ragtui.providers.protocols import Embedder, EmbedderIdentity, Generator, GeneratorIdentity
 from ragtui.settings import Workspace, open_workspace
-from ragtui.store.journal import JournalWriter, abandoned, cancel_requested, clear_cancel, journal_path
+from ragtui.store.journal import JournalWriter, abandoned, cancel_requested, clear_cancel, journal_path, live
 
 if TYPE_CHECKING:
     from ragtui.analysis.recorded import RecordedRun
+    from ragtui.execution.dependencies import PaidReplies
+    from ragtui.store.rows import Baseline, RunRecord
     from ragtui.store.store import Store
 
 Execution = Literal["read_only", "allow_runs"]
+Tier = Literal["retrieval", "generation"]
+_SHORT_RUN = 1000
+
+
+class Spending(msgspec.Struct, frozen=True, kw_only=True):
+    """What the generation tier may ask anew: `fresh` replays nothing; the limits end an attempt, which can be resumed."""
+
+    fresh: bool = False
+    max_calls: int | None = None
+    max_cost: float | None = None
 
 
 def open_lab(
@@ -63,12 +79,16 @@ class Lab:
         execution: Execution = "read_only",
         query_embedder: Embedder | None = None,
         retrievers: Mapping[str, Callable[..., Any]] | None = None,
+        generator: Generator | None = None,
     ) -> None:
         self.workspace = workspace
         self.execution = execution
         self.query_embedder = query_embedder
         self.retrievers = dict(retrievers or {})
+        self.generator = generator
+        self.generator = generator
         self.cache = ArtifactCache(workspace.artifacts)
+        self._evaluations: dict[Selection, EvaluationSet] = {}
 
     # -- frozen inputs ------------------------------------------------------------------------------------------------
 
@@ -77,15 +97,18 @@ class Lab:
         """The corpus, frozen when first asked for."""
         return load_corpus(self.workspace.corpus)
 
-    def evaluation(self, selection: Selection) -> EvaluationSet:
-        """The selected goldens, frozen against the corpus; refuses a suite that is bound to the generation tier."""
+    def evaluation(self, selection: Selection, tier: Tier = "retrieval") -> EvaluationSet:
+        """The selected goldens, frozen against the corpus; refuses a suite that is bound to the other tier."""
         for suite in selection.suites:
-            tier = self.workspace.suites[suite].tier if suite in self.workspace.suites else None
-            if tier not in (None, "retrieval"):
+            bound = self.workspace.suites[suite].tier if suite in self.workspace.suites else None
+            if bound not in (None, tier):
+                command = "run" if bound == "retrieval" else "generate"
                 raise InvalidInput(
-                    f"Suite {suite!r} is bound to the {tier} tier.", f"Run it with `ragtui generate --suite {suite}`."
+                    f"Suite {suite!r} is bound to the {bound} tier.", f"Run it with `ragtui {command} --suite {suite}`."
                 )
-        return load_evaluation(self.workspace.goldens, self.snapshot, selection)
+        if selection not in self._evaluations:
+            self._evaluations[selection] = load_evaluation(self.workspace.goldens, self.snapshot, selection)
+        return self._evaluations[selection]
 
     # -- intent -------------------------------------------------------------------------------------------------------
 
@@ -93,12 +116,20 @@ class Lab:
         """The plan bound to this workspace's corpus and goldens. Builds and runs nothing."""
         embedder = self._embedder_for(plan)
         return bind(
-            plan,
+            calibrated(plan, self.workspace.state, self._generator_identity(plan)),
             self.snapshot,
-            self.evaluation(plan.evaluation),
+            self.evaluation(plan.evaluation, tier_of(plan)),
             embedder.identity if embedder is not None else None,
             {name: getattr(call, "identity", None) for name, call in self.retrievers.items()},
+            self._generator_identity(plan),
         )
+
+    def _generator_identity(self, plan: Plan) -> GeneratorIdentity | None:
+        if plan.generation is None:
+            return None
+        if plan.generation.model == MOCK:
+            return MOCK_IDENTITY
+        return self.generator.identity if self.generator is not None else None
 
     def binding(self, plan: Plan) -> Binding:
         """Bind a plan to artifacts at hand: `.corpus(…).chunks(…).bm25(…).embeddings(…).evaluation(…)`."""
@@ -136,8 +167,12 @@ class Lab:
         stop: Callable[[], RunStatus | None] = lambda: None,
         run_id: str | None = None,
         resume: bool = False,
+        only_errors: bool = False,
+        spending: Spending = Spending(),
     ) -> AsyncGenerator[RunEvent, None]:
         """Execute and record; yields what happens, each event already on disk.
+
+        `resume` adds an attempt over the cases without a result, with `only_errors` over those that failed.
 
         When the iterator ends, the run is in the store. If it is closed early or the process dies, the journal is an
         interrupted run, which the next command recovers.
@@ -148,7 +183,7 @@ class Lab:
             raise InvalidInput("This workspace was opened for reading.", 'Open it with execution="allow_runs".')
         run_id = run_id or new_run_id()
         evaluation = self._evaluation_of(specification)
-        attempt = self._resumed(run_id, specification) if resume else Attempt(run_id=run_id, provenance=provenance)
+        attempt = self._resumed(run_id, specification, only_errors) if resume else Attempt(run_id=run_id, provenance=provenance)
         journals = self.workspace.journals
 
         def stop_or_cancel() -> RunStatus | None:
@@ -164,6 +199,10 @@ class Lab:
                 journal=journal,
                 embedder=self._embedder_for(specification.plan),
                 sources=self.retrievers,
+                generator=self._generator_for(specification.plan),
+                paid=self._paid(specification, spending),
+                max_calls=spending.max_calls,
+                max_cost=spending.max_cost,
                 stop=stop_or_cancel,
             )
             failure: RagtuiError | None = None
@@ -191,10 +230,18 @@ class Lab:
         return self.recorded(run_id)
 
     def _evaluation_of(self, specification: Specification) -> EvaluationSet:
-        return self.evaluation(specification.plan.evaluation)
+        return self.evaluation(specification.plan.evaluation, tier_of(specification.plan))
 
-    def _resumed(self, run_id: str, specification: Specification) -> Any:
-        """The next attempt of a stored run, over the cases that have no result yet."""
+    def _generator_for(self, plan: Plan) -> Generator | None:
+        return self.generator if plan.generation is not None and plan.generation.model != MOCK else None
+
+    def _paid(self, specification: Specification, spending: Spending) -> PaidReplies | None:
+        """What earlier runs paid for, unless everything is asked anew."""
+        identity = specification.generator
+        return None if spending.fresh or identity is None or identity == MOCK_IDENTITY else self.store.paid(identity)
+
+    def _resumed(self, run_id: str, specification: Specification, only_errors: bool = False) -> Any:
+        """The next attempt of a stored run, over the cases that have no result yet, or over those that failed."""
         from ragtui.engine import Attempt
 
         row = self.store.run(run_id)
@@ -205,8 +252,12 @@ class Lab:
             )
         total = len(self.store.cases_of(run_id))
         done = self.store.finished_indexes(run_id, including_errors=False)
-        pending = tuple(index for index in range(total) if index not in done)
-        return Attempt(run_id=run_id, number=row.attempts + 1, pending=pending, provenance=row.provenance)
+        tried = self.store.finished_indexes(run_id) if only_errors else set(range(total))
+        pending = tuple(index for index in range(total) if index not in done and index in tried)
+        chunks = recorded_run(self.store, run_id).chunks if specification.sources else ()
+        return Attempt(
+            run_id=run_id, number=row.attempts + 1, pending=pending, chunks=chunks, provenance=row.provenance
+        )
 
     # -- what happened ------------------------------------------------------------------------------------------------
 
@@ -245,6 +296,9 @@ class Lab:
                 return store, store.resolve(name)
             except InvalidInput as error:
                 failure = failure or error
+        running = [path.stem for path in live(self.workspace.journals) if path.stem.startswith(name)]
+        if running:
+            raise RunFailed(f"Run {running[0]} is still running.", f"Follow it with `ragtui watch {running[0]}`.")
         assert failure is not None
         raise failure
 
@@ -252,6 +306,54 @@ class Lab:
         """A run, whole, by any name that `resolve` takes."""
         store, run_id = self.resolve(name)
         return recorded_run(store, run_id)
+
+    def recorded_or_file(self, name: str) -> RecordedRun:
+        """A run by name, or an exported run by the path of its `.json` file; `baseline` may be a committed file."""
+        from ragtui.analysis.recorded import decode_recorded
+
+        path = Path(name)
+        if path.suffix == ".json" and path.is_file():
+            return decode_recorded(path.read_bytes(), name)
+        if name == "baseline":
+            try:
+                return self.recorded(name)
+            except InvalidInput:
+                files = sorted(self.baselines_folder.glob("*.json"))
+                if len(files) == 1:
+                    return decode_recorded(files[0].read_bytes(), files[0].name)
+                raise
+        return self.recorded(name)
+
+    # -- baselines ----------------------------------------------------------------------------------------------------
+
+    @property
+    def baselines_folder(self) -> Path:
+        """Where promoted baselines are written as text that can be reviewed."""
+        return self.workspace.goldens / "baselines"
+
+    def promote(self, name: str, baseline: str, why: str, to_reference: bool = False) -> tuple[Baseline, Path | None]:
+        """Make a run the baseline of its corpus, suites and tier; with `to_reference`, in the committed record too.
+
+        Gives the baseline and the path of the JSON text that was written, if it was.
+        """
+        from ragtui.reports.baseline import baseline_json
+        from ragtui.store.store import Store
+
+        store, run_id = self.resolve(name)
+        if store is not self.store:
+            store.copy_run(run_id, self.store)
+        promoted = self.store.promote(run_id, baseline, why)
+        if not to_reference:
+            return promoted, None
+        if self.workspace.reference is None:
+            raise InvalidInput("The workspace names no reference store.", 'Add reference = "…" to ragtui.toml.')
+        reference = Store(self.workspace.reference)
+        self.store.copy_run(run_id, reference)
+        reference.promote(run_id, baseline, why)
+        path = self.baselines_folder / f"{promoted.tier}-{'+'.join(promoted.suites)}-{baseline}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(baseline_json(self.recorded(run_id)))
+        return promoted, path
 
 
 def plan_embedder(plan: Plan, workspace: Workspace) -> Embedder | None:
@@ -268,18 +370,23 @@ def plan_embedder(plan: Plan, workspace: Workspace) -> Embedder | None:
         document_prefix=recipe.document_prefix,
         dimensions=recipe.dimensions,
         normalize=recipe.normalize,
+        cache=workspace.embeddings,
     )
 
 
 def recorded_run(store: Store, run_id: str) -> RecordedRun:
     """Read one run from a store."""
+    row = store.run(run_id)
+    # A large run is read in pages with the file free between them, so that nobody's writing waits for it.
+    with store.session() if row.cases <= _SHORT_RUN else nullcontext():
+        return _read_whole(store, row)
+
+
+def _read_whole(store: Store, row: RunRecord) -> RecordedRun:
     from ragtui.analysis.recorded import RecordedRun
 
-    row = store.run(run_id)
-    traces = tuple(store.traces(run_id))
-    ordinals = {
-        chunk for trace in traces for hits in (*trace.channels.values(), trace.results) for chunk in hits.chunks
-    }
+    traces = tuple(store.traces(row.run_id))
+    ordinals = {chunk for trace in traces for chunk in trace.chunks()}
     return RecordedRun(
         run_id=row.run_id,
         spec_id=row.spec_id,
@@ -288,9 +395,9 @@ def recorded_run(store: Store, run_id: str) -> RecordedRun:
         specification=row.specification,
         provenance=row.provenance,
         measures=tuple(row.measure_names),
-        cases=store.cases_of(run_id),
+        cases=store.cases_of(row.run_id),
         traces=traces,
-        chunks=tuple(store.chunks(run_id, sorted(ordinals)).values()),
+        chunks=tuple(store.chunks(row.run_id, sorted(ordinals)).values()),
         environments=tuple(row.environments),
         started_at=row.started_at,
         elapsed_s=row.elapsed_s,

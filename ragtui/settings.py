@@ -21,11 +21,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     `key_env` is the name of an environment variable; the key itself is never stored. `model` is the server's name for
     the model, or for a local kind a folder. Times are seconds: `timeout` for one wait on the network, `deadline` for
-    one request with all its retries. `batch` and `batch_characters` bound the texts of one request.
+    one request with all its retries. `batch` and `batch_characters` bound the texts of one request. `revision` tells
+    models apart that a server serves under one name without a digest.
     """
 
     kind: Literal["ollama", "openai", "model2vec", "sentence-transformers", "retriever"]
     model: str = ""
+    revision: str = ""
     url: str = ""
     key_env: str = ""
     insecure: bool = False
@@ -68,6 +70,11 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     def artifacts(self) -> Path:
         """The folder of content-addressed artifacts."""
         return self.state / "artifacts"
+
+    @property
+    def embeddings(self) -> Path:
+        """The folder of vectors that servers were asked for."""
+        return self.state / "embeddings"
 
     @property
     def journals(self) -> Path:

@@ -7,6 +7,8 @@ from typing import Literal
 import msgspec
 
 from ragtui.artifacts.ranking import Ranking
+from ragtui.experiment.generation import Mode
+from ragtui.providers.protocols import Message
 
 CaseStatus = Literal["ok", "error"]
 
@@ -30,12 +32,67 @@ class CaseError(msgspec.Struct, frozen=True):
     message: str
 
 
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What one call of a model took: tokens as the server counted them (None: it did not), cost in the profile's unit."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+
+
+class PaidReply(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply that an earlier run recorded."""
+
+    text: str
+    thinking: str = ""
+    finish: str = "stop"
+    usage: Usage = Usage()
+
+
+class RewriteTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """A multi-turn question made to stand alone: what was sent, what came back; `key` as in AnswerTrace."""
+
+    messages: tuple[Message, ...]
+    question: str
+    usage: Usage = Usage()
+    key: str = ""
+    replayed: bool = False
+
+
+class AnswerTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened to a case after retrieval.
+
+    `messages` is the prompt exactly as sent. `context` and `dropped` are ordinals of chunks: those injected, in order,
+    and those left out for lack of room, best first; `history` is the number of earlier turns that were sent, the
+    newest ones. `estimated_tokens` is the budget's estimate of the prompt. `key` is that of model, prompt, parameters
+    and repeat: an answer is replayed under it. `text` is the answer, `thinking` the reasoning given apart from it.
+    `passed` is None where nothing says what is right.
+    """
+
+    mode: Mode
+    repeat: int
+    messages: tuple[Message, ...] = ()
+    context: list[int] = []
+    dropped: list[int] = []
+    history: int = 0
+    estimated_tokens: int = 0
+    key: str = ""
+    replayed: bool = False
+    text: str = ""
+    thinking: str = ""
+    finish: str = ""
+    usage: Usage = Usage()
+    rewrite: RewriteTrace | None = None
+    passed: bool | None = None
+
+
 class CaseTrace(msgspec.Struct, frozen=True, kw_only=True):
     """One golden executed once.
 
     `query` is what was asked of the channels. `fused`, `floor` and `collapse` are None where the stage did not run;
     `results` is the end of the pipeline. `scores` has a value for every measure, None where the case is unscored, with
     the reason in `unscored`. `timings` are milliseconds; a stage that ran for a batch is divided by its cases.
+    `answer` is there in the generation tier only.
     """
 
     case: str
@@ -52,6 +109,18 @@ class CaseTrace(msgspec.Struct, frozen=True, kw_only=True):
     unscored: dict[str, str] = {}
     notes: list[str] = []
     timings: dict[str, float] = {}
+    answer: AnswerTrace | msgspec.UnsetType = msgspec.UNSET
+
+    def chunks(self) -> set[int]:
+        """Every chunk that the trace refers to."""
+        found = {chunk for hits in (*self.channels.values(), self.results) for chunk in hits.chunks}
+        answer = self.answered
+        return found if answer is None else found.union(answer.context, answer.dropped)
+
+    @property
+    def answered(self) -> AnswerTrace | None:
+        """The answer's part, None in the retrieval tier and where the case failed before its prompt."""
+        return None if isinstance(self.answer, msgspec.UnsetType) else self.answer
 
 
 class ChunkRef(msgspec.Struct, frozen=True):

@@ -11,9 +11,9 @@ import numpy as np
 from ragtui.analysis.comparability import Pairing, Revisions, pair
 from ragtui.analysis.contrast import BoolArray, MeasureChange, Role, applies, contrast, score_columns
 from ragtui.analysis.flips import Flip, find_flips, flip_measure_of
-from ragtui.analysis.gates import gating_measures
+from ragtui.analysis.gates import gating_measures, roles_of, with_roles
 from ragtui.analysis.recorded import RecordedRun
-from ragtui.analysis.statistics import FloatArray, holm
+from ragtui.analysis.statistics import FloatArray
 from ragtui.analysis.verdict import TOLERANCE, Evidence, Mode, Verdict, decide
 from ragtui.artifacts.recipes import canonical
 from ragtui.experiment.specification import differences
@@ -77,8 +77,8 @@ def compare(
     old, present = score_columns(base, cases, names), score_columns(new, cases, names)
     applicable = applies(cases, names)
     table = contrast(names, old, present, applicable)
-    roles = _roles(gating, table)
-    table = _with_roles(table, roles)
+    roles = roles_of(gating, table)
+    table = with_roles(table, roles)
     gates = {name: table[name] for name in roles}
     unreported = [name for name in roles if name not in base.measures or name not in new.measures]
     evidence = Evidence(
@@ -135,25 +135,6 @@ def _comparable(base: RecordedRun, new: RecordedRun, gating: Sequence[str]) -> t
         else:
             names.append(name)
     return names, refused
-
-
-def _roles(gating: Sequence[Measure], table: Mapping[str, MeasureChange]) -> dict[str, Role]:
-    """The gating measures that are about any case; the primary stays in any case, for it must decide."""
-    roles: dict[str, Role] = {}
-    for place, measure in enumerate(gating):
-        name = str(measure)
-        if name in table and (place == 0 or table[name].total):
-            roles[name] = "primary" if place == 0 else "guard"
-    return roles
-
-
-def _with_roles(table: Mapping[str, MeasureChange], roles: Mapping[str, Role]) -> dict[str, MeasureChange]:
-    tested = [name for name in roles if table[name].p is not None]
-    adjusted = dict(zip(tested, holm([table[name].p or 0.0 for name in tested]), strict=True))
-    return {
-        name: msgspec.structs.replace(change, role=roles.get(name, ""), p_adjusted=adjusted.get(name))
-        for name, change in table.items()
-    }
 
 
 def _nothing(measure: Measure) -> MeasureChange:

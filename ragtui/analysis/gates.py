@@ -1,7 +1,13 @@
-"""Which measures decide."""
+"""Which measures decide, and the correction for their number."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ragtui.analysis.contrast import MeasureChange, Role
+from ragtui.analysis.statistics import holm
 from ragtui.experiment.plan import Plan
 from ragtui.metrics.measure import Measure, parse_measure, with_relevance
 
@@ -15,3 +21,23 @@ def gating_measures(plan: Plan) -> tuple[Measure, ...]:
         with_relevance(measure, plan.metrics.relevance) if measure.rel == 1 else measure for measure in declared
     )
     return tuple(dict.fromkeys(at_relevance))
+
+
+def roles_of(gating: Sequence[Measure], table: Mapping[str, MeasureChange]) -> dict[str, Role]:
+    """The gating measures that are about any case; the primary stays in any case, for it must decide."""
+    roles: dict[str, Role] = {}
+    for place, measure in enumerate(gating):
+        name = str(measure)
+        if name in table and (place == 0 or table[name].total):
+            roles[name] = "primary" if place == 0 else "guard"
+    return roles
+
+
+def with_roles(table: Mapping[str, MeasureChange], roles: Mapping[str, Role]) -> dict[str, MeasureChange]:
+    """The table with each measure's role, and Holm's adjusted p over the gating ones."""
+    tested = [name for name in roles if table[name].p is not None]
+    adjusted = dict(zip(tested, holm([table[name].p or 0.0 for name in tested]), strict=True))
+    return {
+        name: msgspec.structs.replace(change, role=roles.get(name, ""), p_adjusted=adjusted.get(name))
+        for name, change in table.items()
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
+from ragtui.analysis.summary import decisive_measure
 from ragtui.events import CaseFinished, RunEvent, RunFinished, RunStarted, RunStatus, StageProgress
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.metrics.aggregate import Estimate, mean_estimate
@@ -52,8 +53,7 @@ class Progress:
         self.run_id, self.name, self.cases = event.run_id, event.provenance.name, event.cases
         self.measures, self.total = event.measures, len(event.pending)
         self.started_at, self.status, self.finished_at = event.started_at, "running", ""
-        primary = plan.metrics.primary
-        self._decisive = primary if primary in event.measures else event.measures[0]
+        self._decisive = decisive_measure(event.measures, plan.metrics.primary)
         self.values = {name: [] for name in event.measures}
 
     def _finish_case(self, trace: CaseTrace, at: str) -> None:

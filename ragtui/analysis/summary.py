@@ -10,7 +10,7 @@ import numpy as np
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.metrics.aggregate import Estimate, Summary, summarise
-from ragtui.metrics.measure import parse_measure
+from ragtui.metrics.measure import parse_measure, with_relevance
 from ragtui.trace import CaseTrace
 
 
@@ -77,9 +77,13 @@ def counts(cases: Sequence[EvaluationCase], trace_of: Mapping[str, CaseTrace]) -
 
 
 def decisive_measure(measures: Sequence[str], primary: str) -> str:
-    """The measure by which cases are sorted and misses are told: the primary where it is reported, else the first."""
-    name = str(parse_measure(primary))
-    return name if name in measures else measures[0]
+    """The measure by which cases are sorted and misses are told.
+
+    The primary where it is reported, or the same measure at the run's relevance threshold, else the first.
+    """
+    wanted = parse_measure(primary)
+    same = [name for name in measures if with_relevance(parse_measure(name), wanted.rel) == wanted]
+    return str(wanted) if str(wanted) in same else (same or measures)[0]
 
 
 def misses(run: RecordedRun, limit: int | None = None) -> list[Miss]:

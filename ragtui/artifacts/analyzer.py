@@ -11,7 +11,8 @@ import regex
 from ragtui.artifacts.recipes import Lexical, canonical
 from ragtui.inputs.corpus import CorpusSnapshot
 
-_SPACELESS = r"\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}"
+_SCRIPTS = ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar")
+_SPACELESS = "".join(rf"\p{{Script={name}}}" for name in _SCRIPTS)
 _TOKENS = regex.compile(rf"[{_SPACELESS}]+|[^\W{_SPACELESS}](?:[\w\p{{M}}--[{_SPACELESS}]])*", regex.V1)
 _SPACELESS_CHAR = regex.compile(rf"[{_SPACELESS}]")
 _SPACELESS_SHARE = 0.01

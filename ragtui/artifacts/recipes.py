@@ -47,7 +47,7 @@ class Embedding(Recipe, frozen=True, kw_only=True):
 
 
 # (struct, field) → the value with which the field is left out of the canonical form.
-LATER: dict[tuple[type[Recipe], str], Any] = {}
+LATER: dict[tuple[type[msgspec.Struct], str], Any] = {}
 
 
 def canonical(recipe: msgspec.Struct) -> dict[str, Any]:

@@ -93,6 +93,9 @@ def embedding_set(
 
     def build(folder: Path) -> None:
         vectors = embed_all(chunks.indexed_texts(), embedder, progress)
+        account = getattr(embedder, "account", None)
+        if account is not None and "notify" in options:
+            options["notify"](f"Embedded with {embedder.identity.model}: {account}.")
         np.save(folder / _VECTORS, vectors, allow_pickle=False)
         if len(vectors) > EXACT_LIMIT:
             graph, recall = build_graph(vectors)
@@ -114,11 +117,13 @@ def open_embedding_set(folder: Path, artifact_id: str, identity: EmbedderIdentit
 
 
 def embed_all(texts: list[str], embedder: Embedder, progress: Progress) -> Vectors:
-    """Vectors of shape (len(texts), dimensions); ProviderUnavailable if an answer has another shape or is not finite."""
+    """Vectors of shape (len(texts), dimensions); ProviderUnavailable for an answer of another shape or not finite."""
     dimensions = embedder.identity.dimensions
     vectors = np.empty((len(texts), dimensions), np.float32)
-    for start in range(0, len(texts), _BATCH):
-        batch = texts[start : start + _BATCH]
+    # A server's answers come slowly: smaller groups keep the progress moving.
+    group = min(_BATCH, getattr(embedder, "group", _BATCH))
+    for start in range(0, len(texts), group):
+        batch = texts[start : start + group]
         found = embedder.embed(batch, "document")
         check_vectors(found, len(batch), embedder.identity)
         vectors[start : start + len(batch)] = found

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from ragtui.cli.context import workspace_of
+from ragtui.cli.options import JsonOption, PlanArgument, SetOption
 from ragtui.cli.output import console, print_json, say
-from ragtui.cli.run import JsonOption, PlanArgument, SetOption
 from ragtui.errors import InvalidFiles, InvalidInput
 
 

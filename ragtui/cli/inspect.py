@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ragtui.cli.context import reading_lab
+from ragtui.cli.options import JsonOption, RunArgument, VerboseOption
 from ragtui.cli.output import console, print_json, say
-from ragtui.cli.run import JsonOption, VerboseOption
 from ragtui.errors import EXIT_GATE_FAILED, EXIT_OK, InvalidInput
 
 if TYPE_CHECKING:
     from ragtui.analysis.recorded import RecordedRun
-
-RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run's id, any unique prefix of it, latest, or baseline.")
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -65,7 +61,7 @@ def show(
     Example: ragtui show latest --verbose
     """
     from ragtui.cli import listing
-    from ragtui.cli.run import emit
+    from ragtui.cli.outcomes import emit
 
     recorded = reading_lab(context).recorded(run)
     if errors:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ragtui.cli.context import reading_lab, workspace_of
-from ragtui.cli.inspect import RunArgument
+from ragtui.cli.options import RunArgument
 from ragtui.cli.output import console, say
 from ragtui.errors import InvalidInput
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from ragtui.cli.context import reading_lab
+from ragtui.cli.options import JsonOption
 from ragtui.cli.output import console, print_json, say
-from ragtui.cli.run import JsonOption
 
 
 def register(app: typer.Typer) -> None:

@@ -59,6 +59,6 @@ def _usage(error: TyperException) -> InvalidInput:
 
 def _told(error: RagtuiError, as_json: bool) -> int:
     if as_json:
-        print_json({"error": error.as_dict()})
+        print_json((error.result or {}) | {"error": error.as_dict()})
     show_error(error)
     return error.exit_code

@@ -9,8 +9,8 @@ import msgspec
 import typer
 
 from ragtui.cli.context import running_lab
+from ragtui.cli.options import JsonOption, LimitOption, PlanArgument, SetOption, SuiteOption, TagOption
 from ragtui.cli.output import console, print_json
-from ragtui.cli.run import JsonOption, LimitOption, PlanArgument, SetOption, SuiteOption, TagOption
 from ragtui.errors import EXIT_GATE_FAILED, InvalidInput, RunFailed
 
 

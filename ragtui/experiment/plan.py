@@ -106,6 +106,11 @@ class Provenance(Recipe, frozen=True, kw_only=True):
     fragments: tuple[str, ...] = ()
 
 
+def tier_of(plan: Plan) -> Literal["retrieval", "generation"]:
+    """The tier that the plan is of."""
+    return "retrieval" if plan.generation is None else "generation"
+
+
 def uses(plan: Plan, kind: ChannelKind) -> bool:
     """Whether any channel of the plan is of this kind."""
     return any(channel.kind == kind for channel in plan.retrieval.channels.values())

@@ -10,22 +10,27 @@ import msgspec
 from ragtui.artifacts.analyzer import resolve
 from ragtui.artifacts.bm25 import bm25_id
 from ragtui.artifacts.chunking import chunk_set_id
-from ragtui.artifacts.recipes import canonical
+from ragtui.artifacts.recipes import LATER, canonical
 from ragtui.artifacts.vectors import embedding_set_id
 from ragtui.errors import InvalidInput, ProviderUnavailable
+from ragtui.experiment.cases import answers_evaluation_id
+from ragtui.experiment.generation import MOCK
 from ragtui.experiment.plan import Plan, Provenance, uses
 from ragtui.experiment.validate import check_plan
 from ragtui.ids import canonical_json, content_id
 from ragtui.inputs.corpus import CorpusSnapshot
 from ragtui.inputs.evaluation import EvaluationSet
-from ragtui.providers.protocols import EmbedderIdentity
+from ragtui.providers.protocols import EmbedderIdentity, GeneratorIdentity
+
+
+MOCK_IDENTITY = GeneratorIdentity(model=MOCK, digest="echo-1")
 
 
 class Specification(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What is intended: recipes and content ids, nothing of endpoints, keys, hosts or paths.
 
     `bm25_id`, `embedding_set_id` and `embedder` are None where no channel needs them; `sources` holds the declared
-    identity of each callable or remote retriever, by its name.
+    identity of each callable or remote retriever, by its name. `generator` is the model of the generation tier.
     """
 
     schema: int = 1
@@ -37,11 +42,15 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     embedder: EmbedderIdentity | None
     sources: dict[str, Any]
     evaluation_id: str
+    generator: GeneratorIdentity | None = None
 
     @cached_property
     def spec_id(self) -> str:
         """The fingerprint: equal for equal intent, on every machine."""
         return content_id(canonical(self))
+
+
+LATER[(Specification, "generator")] = None
 
 
 class SavedSpecification(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,8 +67,9 @@ def bind(
     evaluation: EvaluationSet,
     embedder: EmbedderIdentity | None = None,
     sources: dict[str, Any] | None = None,
+    generator: GeneratorIdentity | None = None,
 ) -> Specification:
-    """Bind a plan to frozen inputs; builds nothing.
+    """Bind a plan to frozen inputs; builds nothing. In the generation tier the evaluation id covers answers too.
 
     Raises InvalidPlan for a faulty plan, ProviderUnavailable where a vector channel has no embedder, and InvalidInput
     where a callable that a channel names has no declared identity.
@@ -73,6 +83,10 @@ def bind(
             "The plan has a vector channel, but no embedder was given.",
             "Pass query_embedder=…; stored vectors do not grant the power to embed a question.",
         )
+    if plan.generation is not None and generator is None:
+        raise ProviderUnavailable(
+            f"The plan generates with {plan.generation.model!r}, but no model was given.", "Pass generator=…."
+        )
     return Specification(
         plan=plan,
         corpus_id=corpus.corpus_id,
@@ -81,7 +95,8 @@ def bind(
         embedding_set_id=embedding_set_id(chunks, embedder) if vector and embedder else None,
         embedder=embedder if vector else None,
         sources=_sources(plan, sources or {}),
-        evaluation_id=evaluation.evaluation_id,
+        evaluation_id=evaluation.evaluation_id if plan.generation is None else answers_evaluation_id(evaluation.cases),
+        generator=generator if plan.generation is not None else None,
     )
 
 

@@ -16,6 +16,10 @@ LANGUAGES = (
     "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish",
 )  # fmt: skip
 RATES = ("emptyRateOnAnswerable", "nonEmptyRateOnRefusal")
+ANSWER_MEASURES: tuple[str, ...] = (
+    "correctness", "mustIncludeRate", "mustNotIncludeRate", "refusalCorrectness", "groundedness", "leakageRate",
+    "thinkTagLeakRate", "historyElidedRate", "chunksDroppedRate", "promptTokenError",
+)  # fmt: skip
 STAGES = ("fused", "rerank", "floor", "collapse", "results", "context")
 
 
@@ -61,6 +65,12 @@ def measures_of(plan: Plan) -> tuple[Measure, ...]:
     named = (*plan.metrics.measures, *RATES)
     parsed = (_threshold(parse_measure(name), plan.metrics.relevance) for name in named)
     return tuple(dict.fromkeys(parsed))
+
+
+def measure_names(plan: Plan) -> tuple[str, ...]:
+    """The names of everything that a run of the plan reports: in the generation tier the answers' measures first."""
+    answers = ANSWER_MEASURES if plan.generation is not None else ()
+    return (*answers, *map(str, measures_of(plan)))
 
 
 def _threshold(measure: Measure, relevance: int) -> Measure:
@@ -140,5 +150,7 @@ def _measures(plan: Plan) -> Iterator[str]:
         except InvalidInput as error:
             yield f"metrics.{place}: {error.message} {error.hint}".rstrip()
             continue
+        if measure.of_answers and (place == "measures" or plan.generation is None):
+            yield f"metrics.{place}: {name} looks at answers; the generation tier reports it by itself."
         if place == "measures" and measure.cutoff is not None and measure.cutoff > reachable:
-            yield f"metrics.measures: {name} looks at {measure.cutoff} results, but retrieval.results keeps {reachable}."
+            yield f"metrics.measures: {name} looks at {measure.cutoff} results, but retrieval.results is {reachable}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -97,15 +98,15 @@ def read_corpus(folder: Path) -> tuple[list[Document], list[Problem]]:
     problems: list[Problem] = []
     places: dict[str, str] = {}
     for path in _files(folder):
-        for item in _read(path, path.relative_to(folder).as_posix()):
+        name = path.relative_to(folder).as_posix()
+        for item in _read(path, name):
             if isinstance(item, Problem):
                 problems.append(item)
                 continue
             first = places.setdefault(item.id, item.source)
             if first != item.source:
-                name, _, line = item.source.rpartition(":")
-                where = (name, int(line)) if name else (item.source, 0)
-                problems.append(Problem(*where, f"repeats the document id {item.id!r} of {first}.", "Rename one."))
+                line = int(item.source[len(name) + 1 :] or 0)
+                problems.append(Problem(name, line, f"repeats the document id {item.id!r} of {first}.", "Rename one."))
             else:
                 documents.append(item)
     if not documents and not problems:
@@ -126,6 +127,10 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _read(path: Path, name: str) -> Iterator[Document | Problem]:
+    if not name.isprintable() and name != (shown := os.fsencode(name).decode("utf-8", "backslashreplace")):
+        # An id is text; such a name is bytes that only this file system knows.
+        yield Problem(shown, 0, "has a name that is not UTF-8.", "Rename the file.")
+        return
     text = read_text(path, name)
     if isinstance(text, Problem):
         yield text

@@ -125,7 +125,7 @@ def _unknown_field(key: Any) -> str:
 
 
 def _plain(error: msgspec.ValidationError) -> str:
-    return str(error).replace(" - at `$", " at `").replace("`$", "`")
+    return str(error).replace(" - at `$.", " at `").replace(" - at `$", " at `")
 
 
 def _checked(golden: Golden, suite: str, file: str, number: int) -> list[PlacedGolden | Problem]:

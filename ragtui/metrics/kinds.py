@@ -7,14 +7,21 @@ from typing import Literal
 
 import msgspec
 
-Kind = Literal["nDCG", "R", "P", "RR", "AP", "Success", "Rprec", "emptyRateOnAnswerable", "nonEmptyRateOnRefusal"]
+Kind = Literal[
+    "nDCG", "R", "P", "RR", "AP", "Success", "Rprec", "emptyRateOnAnswerable", "nonEmptyRateOnRefusal",
+    "correctness", "mustIncludeRate", "mustNotIncludeRate", "refusalCorrectness", "groundedness", "leakageRate",
+    "thinkTagLeakRate", "historyElidedRate", "chunksDroppedRate", "promptTokenError", "unstableRate",
+]  # fmt: skip
 Level = Literal["doc", "chunk", "span"]
 Gain = Literal["linear", "exp"]
 CutoffRule = Literal["required", "optional", "none"]
 
 
 class KindRules(msgspec.Struct, frozen=True):
-    """What a kind of measure accepts. The first of `levels` is its default; aliases are lower case."""
+    """What a kind of measure accepts. The first of `levels` is its default; aliases are lower case.
+
+    `of_answers` marks the generation tier's, which look at an answer instead of a ranking.
+    """
 
     aliases: tuple[str, ...]
     cutoff: CutoffRule
@@ -23,8 +30,40 @@ class KindRules(msgspec.Struct, frozen=True):
     has_threshold: bool = True
     has_gain: bool = False
     is_rate: bool = False
+    of_answers: bool = False
+    lower_is_better: bool = False
     example_cutoff: int | None = None
 
+
+def _of_answers(kind: str, description: str, lower_is_better: bool = False) -> KindRules:
+    return KindRules(
+        aliases=(kind.lower(),),
+        cutoff="none",
+        levels=("doc",),
+        description=description + ("; lower is better." if lower_is_better else "."),
+        has_threshold=False,
+        of_answers=True,
+        lower_is_better=lower_is_better,
+    )
+
+
+_ANSWERS: Mapping[Kind, tuple[str, bool]] = {
+    "correctness": ("Share of answers with every required pattern and no forbidden one", False),
+    "mustIncludeRate": ("Share of answers with every required pattern", False),
+    "mustNotIncludeRate": ("Share of answers without any forbidden pattern", False),
+    "refusalCorrectness": (
+        "Share of answers that decline what cannot be answered and do not hedge on what can", False
+    ),
+    "groundedness": (
+        "Share of an answer's numbers above 10 that occur in what it was given, units and separators folded", False
+    ),
+    "leakageRate": ("Share of answers that talk about the context, documents or the knowledge base", True),
+    "thinkTagLeakRate": ("Share of answers with marks of reasoning left in them", True),
+    "historyElidedRate": ("Share of multi-turn cases in which a turn was left out for lack of room", True),
+    "chunksDroppedRate": ("Share of cases in which a part of the context was left out for lack of room", True),
+    "promptTokenError": ("How far the estimate of a prompt's tokens is from the server's count, over that count", True),
+    "unstableRate": ("Share of goldens that pass in some repeats and fail in others", True),
+}
 
 RULES: Mapping[Kind, KindRules] = {
     "nDCG": KindRules(
@@ -87,6 +126,7 @@ RULES: Mapping[Kind, KindRules] = {
         description="Share of answerable cases for which nothing was returned; lower is better.",
         has_threshold=False,
         is_rate=True,
+        lower_is_better=True,
     ),
     "nonEmptyRateOnRefusal": KindRules(
         aliases=("nonemptyrateonrefusal",),
@@ -95,7 +135,9 @@ RULES: Mapping[Kind, KindRules] = {
         description="Share of refusals (nothing to find) for which something was returned; lower is better.",
         has_threshold=False,
         is_rate=True,
+        lower_is_better=True,
     ),
+    **{kind: _of_answers(kind, *told) for kind, told in _ANSWERS.items()},
 }
 
 DESCRIPTION: Mapping[Kind, str] = {kind: rules.description for kind, rules in RULES.items()}

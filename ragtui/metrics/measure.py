@@ -66,8 +66,13 @@ class Measure(msgspec.Struct, frozen=True):
 
     @property
     def higher_is_better(self) -> bool:
-        """The direction of an improvement: every ranking measure goes up, both rates go down."""
-        return not RULES[self.kind].is_rate
+        """The direction of an improvement: ranking measures go up, both rates of empty results go down."""
+        return not RULES[self.kind].lower_is_better
+
+    @property
+    def of_answers(self) -> bool:
+        """Whether it looks at an answer (the generation tier's) and not at a ranking."""
+        return RULES[self.kind].of_answers
 
 
 def parse_measure(text: str) -> Measure:

@@ -25,6 +25,13 @@ class ChunkTable:
         self.chunks = chunks
         self.doc, self.start, self.end = chunks.doc, chunks.start, chunks.end
         self._foreign: dict[tuple[str, int, int], int] = {}
+        self._next = len(chunks)
+
+    def adopt(self, refs: Iterable[ChunkRef]) -> None:
+        """Keep the ordinals that an earlier attempt of the run gave to foreign spans."""
+        for ref in refs:
+            if ref.ordinal >= len(self.chunks):
+                self._place((ref.doc, ref.start, ref.end), ref.ordinal)
 
     def resolve(self, doc_id: str, start: int | None, end: int | None) -> int:
         """The ordinal of a span, or of a whole document; IsolationLeak if it is not in the snapshot."""
@@ -66,9 +73,16 @@ class ChunkTable:
         return found
 
     def _add(self, key: tuple[str, int, int]) -> int:
-        ordinal = len(self.chunks) + len(self._foreign)
-        self._foreign[key] = ordinal
-        self.doc = np.append(self.doc, self.chunks.corpus.ordinals[key[0]])
-        self.start = np.append(self.start, key[1])
-        self.end = np.append(self.end, key[2])
+        ordinal = self._next
+        self._place(key, ordinal)
         return ordinal
+
+    def _place(self, key: tuple[str, int, int], ordinal: int) -> None:
+        if ordinal >= len(self.doc):
+            # Doubling keeps the cost of many foreign spans linear.
+            more = max(64, 2 * len(self._foreign), ordinal + 1 - len(self.doc))
+            self.doc, self.start, self.end = (np.pad(column, (0, more)) for column in (self.doc, self.start, self.end))
+        self._foreign[key] = ordinal
+        self.doc[ordinal] = self.chunks.corpus.ordinals[key[0]]
+        self.start[ordinal], self.end[ordinal] = key[1], key[2]
+        self._next = max(self._next, ordinal + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from urllib.parse import SplitResult, urlsplit
 
 from ragtui.errors import ProviderUnavailable
@@ -10,6 +11,7 @@ from ragtui.settings import Profile, environment
 
 _DEFAULT_URLS = {"ollama": "http://127.0.0.1:11434"}
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_VERSION = re.compile(r"/v\d+[a-z0-9]*$")
 REDACTED = "[key]"
 
 
@@ -41,6 +43,11 @@ def base_url(profile: Profile, name: str) -> str:
             f"Use https, or set insecure = true in [profiles.{name}] for a network that you trust.",
         )
     return url
+
+
+def openai_path(profile: Profile, path: str) -> str:
+    """`/v1` and the path, or the path alone where the profile's url already ends in a version."""
+    return path if _VERSION.search(profile.url.rstrip("/")) else f"/v1{path}"
 
 
 def is_loopback(host: str) -> bool:

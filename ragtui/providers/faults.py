@@ -27,6 +27,14 @@ _CONNECTION_REASONS = {
 }
 
 
+class RequestRefused(ProviderUnavailable):
+    """The server finds this request at fault or too large; a smaller one may pass. `detail` is what it says."""
+
+    def __init__(self, message: str, hint: str, detail: str = "") -> None:
+        super().__init__(message, hint)
+        self.detail = detail
+
+
 def server_fault(profile: Profile, name: str, what: str, advice: Advice) -> ProviderUnavailable:
     """`The server of profile 'x' <what>.`, with what to do about it."""
     place = f"[profiles.{name}]"

@@ -26,7 +26,7 @@ from ragtui.errors import ProviderUnavailable
 from ragtui.inputs.text import printable
 from ragtui.providers.address import base_url, is_loopback, key_of, same_server
 from ragtui.providers.background import in_background
-from ragtui.providers.faults import Advice, connection_reason, refusal_detail, server_fault
+from ragtui.providers.faults import Advice, RequestRefused, connection_reason, refusal_detail, server_fault
 from ragtui.providers.patience import CONNECT_RETRIES, back_off, is_temporary, retry_after
 from ragtui.settings import Profile
 
@@ -210,8 +210,9 @@ class ProviderClient:
             return self._fault(f"refuses the key: HTTP {status}{said}", "key")
         if status == 404:
             return self._fault(f"does not know the model {self.profile.model!r} or the path: HTTP 404{said}", "model")
-        if status == 413:
-            return self._fault(f"finds the request too large: HTTP 413{said}", "batch")
+        if status in (400, 413, 422):
+            fault = self._fault(f"finds the request at fault or too large: HTTP {status}{said}", "batch")
+            return RequestRefused(fault.message, fault.hint, detail)
         if not is_temporary(status):
             return self._fault(f"answers with HTTP {status}{said}", "request")
         failure = self._fault(f"answers with HTTP {status}{said}", "again")

@@ -7,7 +7,7 @@
     batch        a journal's lines as rows                         inserts     a batch into the tables
     runs         queries over runs                                 cases       queries over one run's cases
     baselines    promoted runs                                     upkeep      copy, prune, Parquet
-    locks        the one system call that differs by platform
+    locks        the one system call that differs by platform      live        runs that are going on, by their journals
 
 DuckDB is loaded when a store file is first opened, never by an import.
 """

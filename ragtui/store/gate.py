@@ -40,6 +40,7 @@ class Gate:
         self.wait_seconds = wait_seconds
         with _locks_guard:
             self._lock = _locks.setdefault(self.path.resolve(), threading.Lock())
+        self._session = threading.local()
 
     @contextmanager
     def read(self) -> Iterator[DuckDBPyConnection]:
@@ -47,12 +48,26 @@ class Gate:
 
         A store of an older schema is migrated first; a read-only one is copied to memory and migrated there.
         """
+        held: DuckDBPyConnection | None = getattr(self._session, "connection", None)
+        if held is not None:
+            yield held
+            return
         with self._lock, self._translated():
             connection = self._open_to_read()
             try:
                 yield connection
             finally:
                 connection.close()
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """One opening for all the reads that this thread makes inside; writers wait meanwhile, so keep it short."""
+        with self.read() as connection:
+            self._session.connection = connection
+            try:
+                yield
+            finally:
+                self._session.connection = None
 
     @contextmanager
     def write(self) -> Iterator[DuckDBPyConnection]:

@@ -205,6 +205,8 @@ class _Load:
 
 def _known(gate: Gate, run_id: str) -> str | None:
     """The mark of the journal that the run was last loaded from, None where the store has no such run."""
+    if not gate.path.exists():
+        return None
     with gate.read() as connection:
         row = connection.execute("SELECT journal_mark FROM runs WHERE run_id = $1", [run_id]).fetchone()
     return str(row[0]) if row else None

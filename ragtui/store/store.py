@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragtui.events import RunStatus
 from ragtui.inputs.evaluation import EvaluationCase
+from ragtui.providers.protocols import GeneratorIdentity
 from ragtui.store import baselines, cases, load, runs, upkeep
 from ragtui.store.cases import CaseDetail, CaseFilter
 from ragtui.store.gate import Gate
+from ragtui.store.paid import PaidAnswers
 from ragtui.store.rows import Baseline, CaseRow, RunRecord, RunRow
 from ragtui.trace import CaseTrace, ChunkRef
 
@@ -41,6 +44,10 @@ class Store:
     def read_only(self) -> bool:
         """Whether writing methods are refused."""
         return self._gate.read_only
+
+    def session(self) -> AbstractContextManager[None]:
+        """One opening of the file for all reads that this thread makes inside. Writers wait, so keep it short."""
+        return self._gate.session()
 
     def load_journal(self, path: Path, status_if_unfinished: RunStatus = "interrupted") -> str:
         """Load a journal whose writer is closed, then remove it and its cancel request; the run's id.
@@ -169,6 +176,10 @@ class Store:
         """The chunks under the ordinals that a run's traces use, unknown ones left out."""
         with self._gate.read() as connection:
             return cases.chunks(connection, run_id, ordinals)
+
+    def paid(self, identity: GeneratorIdentity) -> PaidAnswers:
+        """The replies of a model that runs in this store recorded, by their keys."""
+        return PaidAnswers(self._gate, identity)
 
     def promote(self, run_id: str, name: str, why: str) -> Baseline:
         """Make a completed run the baseline of its corpus, suites and tier under `name`."""

@@ -58,10 +58,10 @@ class LiveMoved(Message):
 
 
 class RunEnded(Message):
-    """A process that this app started has ended. `log` is what it wrote to stderr."""
+    """A process that this app started has ended. `run_id` is empty where it made no run; `log` is its stderr."""
 
-    def __init__(self, code: int, log: str) -> None:
-        self.code, self.log = code, log
+    def __init__(self, code: int, run_id: str, log: str) -> None:
+        self.code, self.run_id, self.log = code, run_id, log
         super().__init__()
 
 

@@ -41,7 +41,9 @@ def canary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANARY_KEY", CANARY)
 
 
-def client(server: ScriptedServer, sleeper: Sleeper | None = None, limit: int = 1 << 20, **fields: Any) -> ProviderClient:
+def client(
+    server: ScriptedServer, sleeper: Sleeper | None = None, limit: int = 1 << 20, **fields: Any
+) -> ProviderClient:
     profile = Profile(kind="openai", model="m", **{"url": server.url, "key_env": "CANARY_KEY"} | fields)
     more = {} if sleeper is None else {"sleep": sleeper}
     return ProviderClient(profile, "toy", answer_limit=limit, **more)  # type: ignore[arg-type]
@@ -96,7 +98,7 @@ def test_unknown_model() -> None:
 
 
 def test_rate_limit_waits_as_long_as_the_server_asks(sleeper: Sleeper) -> None:
-    limited = Reply.json({"error": "slow down"}, 429, **{"retry_after": "7"})
+    limited = Reply.json({"error": "slow down"}, 429, retry_after="7")
     with ScriptedServer([limited, limited, Reply.json(1)]) as server:
         assert client(server, sleeper).post_json("/x", {}) == 1
     assert len(sleeper.naps) == 2
@@ -112,7 +114,7 @@ def test_server_faults_are_tried_again_a_bounded_number_of_times(sleeper: Sleepe
 
 
 def test_a_wait_beyond_the_deadline_fails_at_once(sleeper: Sleeper) -> None:
-    with ScriptedServer([Reply.json({}, 429, **{"retry_after": "100"})]) as server:
+    with ScriptedServer([Reply.json({}, 429, retry_after="100")]) as server:
         error = failure(client(server, sleeper, deadline=5.0))
     assert "before the deadline" in error.message
     assert sleeper.naps == []

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import store_samples as samples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from ragtui.errors import StoreUnavailable
 from ragtui.events import CaseFinished, RunEvent, RunFinished
 from ragtui.store import journal
 from ragtui.trace import CaseError, CaseTrace, Hits
+from tests.store import samples
 
 ROOT = Path(__file__).parents[2]
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -31,8 +31,9 @@ HITS = st.lists(st.tuples(st.integers(0, 2**31 - 1), FLOATS), max_size=5).map(
 SCORES = st.dictionaries(st.sampled_from([*samples.MEASURES, "other"]), st.none() | FLOATS)
 TRACES = st.builds(
     CaseTrace, case=TEXTS, index=st.integers(0, 2**31 - 1), status=st.sampled_from(["ok", "error"]),
-    error=st.none() | st.builds(CaseError, TEXTS, TEXTS), query=TEXTS, channels=st.dictionaries(TEXTS, HITS, max_size=3),
-    fused=st.none() | HITS, floor=st.none() | HITS, results=HITS, scores=SCORES, unscored=st.dictionaries(TEXTS, TEXTS),
+    error=st.none() | st.builds(CaseError, TEXTS, TEXTS), query=TEXTS,
+    channels=st.dictionaries(TEXTS, HITS, max_size=3), fused=st.none() | HITS,
+    floor=st.none() | HITS, results=HITS, scores=SCORES, unscored=st.dictionaries(TEXTS, TEXTS),
     notes=st.lists(TEXTS, max_size=2), timings=st.dictionaries(TEXTS, FLOATS, max_size=3),
 )  # fmt: skip
 
@@ -77,10 +78,9 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
 
 def test_a_dead_writer_holds_nothing(tmp_path: Path) -> None:
     code = f"""
-import os, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-import store_samples as samples
+import os
 from pathlib import Path
+from tests.store import samples
 from ragtui.store.journal import JournalWriter
 writer = JournalWriter.open(Path({str(tmp_path)!r}), "r")
 writer.write(samples.whole_run("r", 3)[:4])
@@ -121,9 +121,7 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("code", "hint"), [(errno.ENOSPC, "ragtui resume r"), (errno.EIO, "Check the disk")])
-def test_a_full_disk_leaves_whole_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, hint: str
-) -> None:
+def test_a_full_disk_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, hint: str) -> None:
     writer = journal.JournalWriter.open(tmp_path, "r")
     writer.write([samples.started("r", 2)])
     before = writer.path.read_bytes()

@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
-import store_samples as samples
 
 from ragtui.store import Store
 from ragtui.store.journal import journal_path
+from tests.store import samples
 
 ROOT = Path(__file__).parents[2]
 CASES = 400
@@ -58,7 +58,8 @@ def check(folder: Path) -> None:
     if journal_path(folder, "r").exists():
         assert store.recover(folder) == ["r"]
     assert not journal_path(folder, "r").exists()
-    assert {row.run_id: (row.status, row.scored) for row in store.runs()} == {"a": ("completed", 3), "r": ("completed", CASES)}
+    counts = {row.run_id: (row.status, row.scored) for row in store.runs()}
+    assert counts == {"a": ("completed", 3), "r": ("completed", CASES)}
     assert list(store.traces("r")) == [samples.trace(index) for index in range(CASES)]
     assert len(store.chunks("r", range(100))) == 50
     with store._gate.read() as connection:
@@ -75,7 +76,7 @@ def test_killed_at_a_named_instant(journaled: Path, place: str) -> None:
     check(journaled)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_killed_at_a_random_instant(journaled: Path, seed: int) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", _LOAD, str(journaled), "-"], cwd=ROOT, stdout=subprocess.PIPE, text=True
@@ -88,7 +89,7 @@ def test_killed_at_a_random_instant(journaled: Path, seed: int) -> None:
 
 
 def test_killed_while_recovering_what_was_killed(journaled: Path) -> None:
-    for place in ("3", "5", "unlink"):
+    for place in ("3", "unlink"):
         subprocess.run([sys.executable, "-c", _LOAD, str(journaled), place], cwd=ROOT, check=False)
     check(journaled)
 

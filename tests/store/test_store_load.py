@@ -7,23 +7,23 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import store_samples as samples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_store_journal import TRACES
 
 from ragtui.errors import StoreUnavailable
 from ragtui.events import CaseFinished, ChunksSeen, RunEvent
 from ragtui.store import Store, load
 from ragtui.store.journal import JournalWriter, journal_path, request_cancel
 from ragtui.trace import CaseTrace
+from tests.store import samples
+from tests.store.test_store_journal import TRACES
 
 
 def opened(folder: Path) -> Store:
     return Store(folder / "runs.duckdb")
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(TRACES, max_size=5, unique_by=lambda trace: trace.index))
 def test_a_trace_comes_back_byte_for_byte(traces: list[CaseTrace]) -> None:
     with tempfile.TemporaryDirectory() as name:

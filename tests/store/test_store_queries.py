@@ -6,11 +6,12 @@ from pathlib import Path
 
 import duckdb
 import pytest
-import store_samples as samples
 
 from ragtui.errors import InvalidInput, StoreUnavailable
+from ragtui.events import ChunksSeen
 from ragtui.experiment.plan import Provenance
 from ragtui.store import Store
+from tests.store import samples
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +144,7 @@ def test_pruning_frees_the_disk(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.duckdb")
     for run_id, first in (("big", 1000), ("small", 0)):
         events = samples.whole_run(run_id, 2)
-        events[2] = events[2].__class__(chunks=[samples.chunk(n, 600) for n in range(first, first + 20)])  # type: ignore[call-arg]
+        events[2] = ChunksSeen(chunks=[samples.chunk(n, 600) for n in range(first, first + 20)])
         if first:
             events[3:-1] = [samples.finished(index, depth=150, chunks=900) for index in range(300)]
         store.load_journal(samples.write_journal(tmp_path, run_id, events))
@@ -168,7 +169,8 @@ def test_pruning_frees_the_disk(tmp_path: Path) -> None:
 def test_parquet(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "it's" / "run.parquet"
     store.export_parquet("b", path)
-    rows = duckdb.execute('SELECT "case", "index", status, "nDCG@10", trace FROM read_parquet($1)', [str(path)]).fetchall()
+    query = 'SELECT "case", "index", status, "nDCG@10", trace FROM read_parquet($1)'
+    rows = duckdb.execute(query, [str(path)]).fetchall()
     traces = list(store.traces("b"))
     assert [row[:4] for row in rows] == [(t.case, t.index, t.status, t.scores["nDCG@10"]) for t in traces]
     assert [item.name for item in path.parent.iterdir()] == ["run.parquet"]

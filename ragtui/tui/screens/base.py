@@ -47,10 +47,10 @@ class RagtuiScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """The frame around `compose_body()`."""
         yield TopBar()
-        yield KeyBar()
-        yield StatusLine()
         with Container(id="body"):
             yield from self.compose_body()
+        yield StatusLine()
+        yield KeyBar()
 
     def compose_body(self) -> ComposeResult:
         """What the screen shows between the modes and the line of state."""

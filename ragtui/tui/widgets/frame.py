@@ -15,7 +15,7 @@ from ragtui.inputs.text import fold_space, printable
 if TYPE_CHECKING:
     from ragtui.tui.app import RagtuiApp
 
-MODES = (("1", "corpus", "Corpus"), ("2", "launch", "Launch"), ("3", "live", "Live"), ("4", "trace", "Trace"), ("5", "diff", "Diff"))
+MODE_KEYS = (("1", "corpus", "Corpus"), ("2", "launch", "Launch"), ("3", "live", "Live"), ("4", "trace", "Trace"), ("5", "diff", "Diff"))
 Severity = Literal["information", "warning", "error"]
 _GLYPHS: dict[str, str] = {"information": "", "warning": "⚠ ", "error": "✗ "}
 
@@ -23,16 +23,17 @@ _GLYPHS: dict[str, str] = {"information": "", "warning": "⚠ ", "error": "✗ "
 class TopBar(Widget):
     """The five modes, the current one in brackets; at the right what is live and which workspace this is."""
 
+    auto_links = False
     live = reactive(0)
     DEFAULT_CSS = """
-    TopBar { height: 1; dock: top; background: $panel; color: $foreground; }
+    TopBar { height: 1; background: $panel; color: $foreground; }
     """
 
     def render(self) -> Text:
         """One line, as wide as the screen."""
         app: RagtuiApp = self.app  # type: ignore[assignment]
         left = Text(" ragtui ", style="bold", no_wrap=True, end="")
-        for key, mode, title in MODES:
+        for key, mode, title in MODE_KEYS:
             current = app.current_mode == mode
             label = f"[{key} {title}]" if current else f" {key} {title} "
             left.append(label, Style(bold=current, meta={"@click": f"app.go('{mode}')"}) + Style.parse("" if current else "dim"))
@@ -50,7 +51,7 @@ class StatusLine(Widget):
     """The newest message, for a few seconds; otherwise the screen's own line of state."""
 
     DEFAULT_CSS = """
-    StatusLine { height: 1; dock: bottom; padding: 0 1; background: $background; color: $foreground; }
+    StatusLine { height: 1; padding: 0 1; background: $background; color: $foreground; }
     StatusLine.-warning { color: $warning; text-style: bold; }
     StatusLine.-error { color: $error; text-style: bold; }
     """
@@ -83,8 +84,9 @@ class KeyBar(Widget):
     """The keys that work now, drawn in one piece: those that do not fit are left to `?`, never cut in half."""
 
     DEFAULT_CSS = """
-    KeyBar { height: 1; dock: bottom; background: $panel; color: $foreground; }
+    KeyBar { height: 1; background: $panel; color: $foreground; }
     """
+    auto_links = False
     _ALWAYS = (("?", "help", "app.help"), ("^p", "commands", "app.command_palette"))
 
     def on_mount(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
+from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
@@ -23,14 +24,17 @@ _GAP = 2
 
 
 class Column(NamedTuple):
-    """A column: cells wide (0: it takes what is left), right-aligned or not; `rank` says which go first when it is
-    narrow (0 never goes)."""
+    """A column: cells wide (0: it takes what is left, `least` cells if it can), right-aligned or not.
+
+    `rank` says which columns go first where it is narrow; 0 never goes.
+    """
 
     key: str
     title: str
     width: int = 0
     right: bool = False
     rank: int = 0
+    least: int = 12
 
 
 class Row(NamedTuple):
@@ -244,35 +248,19 @@ class LazyTable(ScrollView, can_focus=True):
 
     # -- drawing ------------------------------------------------------------------------------------------------------
 
-    def layout_columns(self) -> list[tuple[int, int]]:
-        """(column, width) of those that fit. Columns of the highest rank go first; free columns share what is left."""
-        room = self.size.width - 1
-        shown = list(range(len(self.columns)))
-
-        def needed() -> int:
-            return sum((self.columns[place].width or 12) + _GAP for place in shown) - _GAP
-
-        while len(shown) > 1 and needed() > room:
-            rank = max(self.columns[place].rank for place in shown)
-            if rank == 0:
-                break
-            shown.remove(max(place for place in shown if self.columns[place].rank == rank))
-        fixed = sum(self.columns[place].width + _GAP for place in shown) - _GAP
-        free = [place for place in shown if not self.columns[place].width]
-        left = max(room - fixed, 0)
-        widths = {place: self.columns[place].width for place in shown}
-        for number, place in enumerate(free):
-            widths[place] = left // len(free) + (number < left % len(free))
-        return [(place, widths[place]) for place in shown]
+    @property
+    def _room(self) -> int:
+        return self.scrollable_content_region.width
 
     def render_line(self, y: int) -> Strip:
         """The head, then rows."""
-        width = self.size.width
+        width = self._room
+        shown = layout(self.columns, width - 1)
         base = self.rich_style
         if y == 0:
             style = self.get_component_rich_style("lazy--head", partial=True)
-            cells = [(Text(self.columns[place].title, end=""), size, self.columns[place].right) for place, size in self.layout_columns()]
-            return self._strip(" ", cells, base + style, width)
+            heads = [(Text(self.columns[place].title, end=""), size, self.columns[place].right) for place, size in shown]
+            return strip(" ", heads, base + style, width, self.app.console)
         index = round(self.scroll_y) + y - 1
         if index >= self.count:
             note = self.empty if y == 1 and not self.count else ""
@@ -285,23 +273,46 @@ class LazyTable(ScrollView, can_focus=True):
             style = base + self.get_component_rich_style(name)
         lead = "▸" if on else " "
         if row is None:
-            return Strip([Segment(lead + "·" * min(24, width - 1), style + Style(dim=True))]).adjust_cell_length(width, style)
-        cells = [(row.cells[place], size, self.columns[place].right) for place, size in self.layout_columns()]
-        return self._strip(lead, cells, style, width)
-
-    def _strip(self, lead: str, cells: list[tuple[Text, int, bool]], style: Style, width: int) -> Strip:
-        segments = [Segment(lead, style)]
-        for place, (cell, size, right) in enumerate(cells):
-            if place:
-                segments.append(Segment(" " * _GAP, style))
-            segments.extend(fitted(cell, size, right, style, self.app.console))
-        return Strip(segments).adjust_cell_length(width, style)
+            waiting = Segment(lead + "·" * min(24, width - 1), style + Style(dim=True))
+            return Strip([waiting]).adjust_cell_length(width, style)
+        cells = [(row.cells[place], size, self.columns[place].right) for place, size in shown]
+        return strip(lead, cells, style, width, self.app.console)
 
 
-def fitted(cell: Text, size: int, right: bool, style: Style, console: object) -> list[Segment]:
+def layout(columns: Sequence[Column], room: int) -> list[tuple[int, int]]:
+    """(column, width) of those that fit. Columns of the highest rank go first; free columns share what is left."""
+    shown = list(range(len(columns)))
+
+    def needed() -> int:
+        return sum((columns[place].width or columns[place].least) + _GAP for place in shown) - _GAP
+
+    while len(shown) > 1 and needed() > room:
+        rank = max(columns[place].rank for place in shown)
+        if rank == 0:
+            break
+        shown.remove(max(place for place in shown if columns[place].rank == rank))
+    left = max(room - sum(columns[place].width + _GAP for place in shown) + _GAP, 0)
+    free = [place for place in shown if not columns[place].width]
+    widths = {place: columns[place].width for place in shown}
+    for number, place in enumerate(free):
+        widths[place] = left // len(free) + (number < left % len(free))
+    return [(place, widths[place]) for place in shown]
+
+
+def strip(
+    lead: str, cells: Sequence[tuple[Text, int, bool]], style: Style, width: int, console: Console
+) -> Strip:
+    """A line of (cell, width, right-aligned) after its lead."""
+    segments = [Segment(lead, style)]
+    for place, (cell, size, right) in enumerate(cells):
+        if place:
+            segments.append(Segment(" " * _GAP, style))
+        segments.extend(fitted(cell, size, right, style, console))
+    return Strip(segments).adjust_cell_length(width, style)
+
+
+def fitted(cell: Text, size: int, right: bool, style: Style, console: Console) -> list[Segment]:
     """A cell's segments, exactly `size` cells wide; what is too long ends in `…`."""
-    from rich.console import Console
-
     shown = cell
     length = cell_len(cell.plain)
     if length > size:
@@ -310,7 +321,6 @@ def fitted(cell: Text, size: int, right: bool, style: Style, console: object) ->
         length = cell_len(shown.plain)
     pad = [Segment(" " * (size - length), style)] if length < size else []
     if shown.spans or shown.style:
-        assert isinstance(console, Console)
         body = [Segment(text, style + (own or Style())) for text, own, _ in shown.render(console)]
     else:
         body = [Segment(shown.plain, style)]

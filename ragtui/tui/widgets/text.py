@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.text import Text
+from textual.content import Content
 
 from ragtui.inputs.text import fold_space, printable
 
@@ -66,3 +67,13 @@ def spark(values: list[float] | tuple[float, ...], width: int) -> str:
     if high - low < 1e-9:
         return SPARKS[3] * len(shown)
     return "".join(SPARKS[min(int((item - low) / (high - low) * len(SPARKS)), len(SPARKS) - 1)] for item in shown)
+
+
+def line(text: str, style: str = "") -> Content:
+    """One line of text of unknown origin for a row or a `Static`, with a style that may name a theme's colour."""
+    return Content.styled(printable(fold_space(text)), style)
+
+
+def block(text: str, style: str = "") -> Content:
+    """`line` with new lines kept."""
+    return Content.styled(printable(text).expandtabs(4), style)

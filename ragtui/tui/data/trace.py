@@ -5,28 +5,39 @@ Everything here blocks on the store's file; the screen calls it in threads and r
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ragtui.artifacts.recipes import Lexical
+from ragtui.errors import InvalidInput, StoreUnavailable
+from ragtui.ids import text_id
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.store.cases import CaseDetail, CaseFilter
 from ragtui.store.rows import Baseline, CaseRow, RunRecord, RunRow
 from ragtui.trace import CaseError, ChunkRef, Hits
 
 if TYPE_CHECKING:
+    from ragtui.analysis.attribution import Miss
+    from ragtui.analysis.recorded import RecordedRun
     from ragtui.lab import Lab
     from ragtui.store.store import Store
 
+Label = Literal["working", "reference"]
 Kind = Literal["all", "missed", "nothing", "error", "pending", "changed"]
 KINDS: tuple[Kind, ...] = ("all", "missed", "nothing", "error", "pending", "changed")
 KIND_WORDS: dict[Kind, str] = {
     "all": "all cases", "missed": "missed", "nothing": "found nothing", "error": "errors", "pending": "not executed",
     "changed": "changed against baseline",
 }  # fmt: skip
+LONGEST_SHOWN = 20_000
 _SAME = 1e-12
 
 
@@ -34,7 +45,7 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True):
     """A run in the list; `store` says which file it is in, `baseline` the name under which it is promoted."""
 
     row: RunRow
-    store: Literal["working", "reference"]
+    store: Label
     baseline: str = ""
 
 
@@ -64,14 +75,14 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """One run, opened: its record, the measure that decides, its tags with their counts, and its baseline if any."""
 
     record: RunRecord
-    store: Literal["working", "reference"]
+    store: Label
     decisive: str
     tags: tuple[tuple[str, int], ...]
     baseline: Baseline | None
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """A hit of a stage: `grade` is its document's judgment, None where nobody judged it."""
+    """A hit of a stage: `grade` is its document's judgment, None where nobody judged it; `note` a few letters more."""
 
     rank: int
     ordinal: int
@@ -80,6 +91,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     grade: int | None
     relevant: bool
+    note: str = ""
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +114,8 @@ class Score(msgspec.Struct, frozen=True):
 
 
 class CaseView(msgspec.Struct, frozen=True, kw_only=True):
-    """One case as it is shown. `timings` are milliseconds in the order of the pipeline; `lost` are sentences."""
+    """One case as it is shown. `timings` are milliseconds in the order of the pipeline; `lost` is where
+    the gold was lost, `words` the question's terms as `stemmer` cuts them."""
 
     run_id: str
     case: EvaluationCase
@@ -115,8 +128,10 @@ class CaseView(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     timings: tuple[tuple[str, float], ...]
     chunks: dict[int, ChunkRef]
-    lost: tuple[str, ...]
+    lost: tuple[Miss, ...]
     relevance: int
+    words: frozenset[str]
+    stemmer: Stemmer
 
 
 class Mark(msgspec.Struct, frozen=True, order=True):
@@ -141,9 +156,12 @@ def run_lines(lab: Lab, limit: int = 10_000) -> tuple[RunLine, ...]:
     return tuple(lines)
 
 
-def open_run(lab: Lab, run_id: str, baseline_name: str | None = None) -> RunView:
-    """One run with what its list needs. The baseline is the newest one of its corpus, suites and tier."""
-    store, run_id = lab.resolve(run_id)
+def open_run(lab: Lab, run_id: str, label: Label | None = None) -> RunView:
+    """One run with what its list needs, by any name that `lab.resolve` takes, or by its id in the store `label`."""
+    if label is None:
+        store, run_id = lab.resolve(run_id)
+    else:
+        store = store_named(lab, label)
     record = store.run(run_id)
     primary = record.specification.plan.metrics.primary
     return RunView(
@@ -151,7 +169,7 @@ def open_run(lab: Lab, run_id: str, baseline_name: str | None = None) -> RunView
         store="working" if store is lab.store else "reference",
         decisive=decisive(record.measure_names, primary),
         tags=tuple(store.tags_of(run_id).items()),
-        baseline=baseline_of(lab, record, baseline_name),
+        baseline=baseline_of(lab, record),
     )
 
 
@@ -162,20 +180,19 @@ def decisive(measures: Sequence[str], primary: str) -> str:
     return decisive_measure(measures, primary) if measures else ""
 
 
-def baseline_of(lab: Lab, record: RunRow, name: str | None = None) -> Baseline | None:
+def baseline_of(lab: Lab, record: RunRow) -> Baseline | None:
     """The newest promotion for a run's corpus, suites and tier, in the working store first."""
     suites = tuple(sorted(set(record.suites)))
     for _, store in _stores(lab):
         for item in store.baselines():
-            key = (item.corpus_id, item.suites, item.tier)
-            if key == (record.corpus_id, suites, record.tier) and name in (None, item.name):
+            if (item.corpus_id, item.suites, item.tier) == (record.corpus_id, suites, record.tier):
                 return item
     return None
 
 
 def case_order(lab: Lab, view: RunView, query: CaseQuery) -> CaseOrder:
     """The cases that the query leaves. Where words as typed find nothing, mistyped ones are looked for."""
-    store, run_id = lab.resolve(view.record.run_id)
+    store, run_id = store_named(lab, view.store), view.record.run_id
     wanted = _filter(view, query)
     options = {"sort": query.sort, "descending": query.descending}
     indexes, near = store.case_order(run_id, wanted, **options), False  # type: ignore[arg-type]
@@ -189,14 +206,20 @@ def case_order(lab: Lab, view: RunView, query: CaseQuery) -> CaseOrder:
         return CaseOrder(indexes=indexes[:0], note="No baseline is promoted for this run's corpus and suites.")
     if view.baseline.run_id == run_id:
         return CaseOrder(indexes=indexes[:0], note="This run is the baseline.")
-    changed = changed_indexes(lab, run_id, view.baseline.run_id)
+    changed = changed_indexes(store, run_id, *lab.resolve(view.baseline.run_id))
     return CaseOrder(indexes=indexes[np.isin(indexes, changed)], near=near)
 
 
-def changed_indexes(lab: Lab, run_id: str, base_id: str) -> NDArray[np.int64]:
+def fitting(view: RunView, query: CaseQuery) -> CaseQuery:
+    """The query as far as the run can answer it: a remembered measure or tag that it lacks is left out."""
+    sort = query.sort if query.sort == "index" or query.sort in view.record.measure_names else "index"
+    tag = query.tag if query.tag in dict(view.tags) else None
+    unscored = query.kind in ("missed", "nothing") and not view.decisive
+    return msgspec.structs.replace(query, sort=sort, tag=tag, kind="all" if unscored else query.kind)
+
+
+def changed_indexes(store: Store, run_id: str, base_store: Store, base_id: str) -> NDArray[np.int64]:
     """The indexes of executed cases of a run for which a measure that both runs report has another value."""
-    store, run_id = lab.resolve(run_id)
-    base_store, base_id = lab.resolve(base_id)
     names, rows, present = store.score_columns(run_id)
     base_names, base_rows, old = base_store.score_columns(base_id)
     shared = [name for name in names if name in base_names]
@@ -209,25 +232,26 @@ def changed_indexes(lab: Lab, run_id: str, base_id: str) -> NDArray[np.int64]:
     return np.asarray([index for index, case in zip(executed, rows, strict=True) if case in changed], np.int64)
 
 
-def case_page(lab: Lab, run_id: str, indexes: Sequence[int]) -> list[CaseRow]:
+def case_page(lab: Lab, view: RunView, indexes: Sequence[int]) -> list[CaseRow]:
     """The rows under these indexes."""
-    store, run_id = lab.resolve(run_id)
-    return store.cases_at(run_id, indexes)
+    return store_named(lab, view.store).cases_at(view.record.run_id, indexes)
 
 
 def case_view(lab: Lab, view: RunView, case_id: str) -> CaseView:
     """One case as it is shown."""
-    store, run_id = lab.resolve(view.record.run_id)
-    detail = store.case_detail(run_id, case_id)
+    run_id = view.record.run_id
+    detail = store_named(lab, view.store).case_detail(run_id, case_id)
     relevance = view.record.specification.plan.metrics.relevance
     trace = detail.trace
+    asked = detail.case.query if trace is None or not trace.query else trace.query
+    stemmer = _stemmer(view.record.specification.plan.lexical)
     return CaseView(
         run_id=run_id,
         case=detail.case,
         index=detail.index,
         status="pending" if trace is None else trace.status,
         error=None if trace is None else trace.error,
-        asked=detail.case.query if trace is None else trace.query,
+        asked=asked,
         stages=_stages(detail, relevance),
         scores=_scores(view, detail),
         notes=() if trace is None else tuple(trace.notes),
@@ -235,16 +259,52 @@ def case_view(lab: Lab, view: RunView, case_id: str) -> CaseView:
         chunks=detail.chunks,
         lost=_lost(view.record, detail),
         relevance=relevance,
+        words=stemmer.terms(asked),
+        stemmer=stemmer,
     )
 
 
-def case_record(lab: Lab, run_id: str, case_id: str) -> bytes:
-    """The case as `ragtui trace RUN CASE --json` prints it."""
+def case_record(lab: Lab, view: RunView, case_id: str) -> bytes:
+    """The case as `ragtui trace RUN CASE --json` prints it; InvalidInput where it was not executed."""
     from ragtui.reports.records import trace_record
 
-    store, run_id = lab.resolve(run_id)
-    run = _recorded_case(store.run(run_id), store.case_detail(run_id, case_id))
-    return msgspec.json.format(msgspec.json.encode(trace_record(run, case_id)), indent=2)
+    detail = store_named(lab, view.store).case_detail(view.record.run_id, case_id)
+    if detail.trace is None:
+        run_id = view.record.run_id
+        raise InvalidInput(f"Run {run_id} has not executed the case {case_id!r}.", f"Finish it with `ragtui resume {run_id}`.")
+    record = trace_record(_recorded_case(view.record, detail), case_id)
+    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+
+
+def export_case(lab: Lab, view: RunView, case_id: str) -> Path:
+    """Write `case_record` into the workspace's state folder; the file. StoreUnavailable where that cannot be."""
+    data = case_record(lab, view, case_id)
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", case_id)[:60].strip(".-") or "case"
+    if plain != case_id:
+        plain += "-" + text_id(case_id).removeprefix("sha256:")[:8]
+    path = lab.workspace.state / "exports" / f"{view.record.run_id}-{plain}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_suffix(f".{os.getpid()}.tmp")
+        aside.write_bytes(data)
+        aside.replace(path)
+    except OSError as error:
+        raise StoreUnavailable(f"{path} cannot be written: {error.strerror or error}.", "Check the folder's permissions.") from error
+    return path
+
+
+def manifest(record: RunRecord) -> str:
+    """The exact specification that produced a run, with its fingerprint, provenance and each attempt's environment."""
+    from ragtui.artifacts.recipes import canonical
+
+    plain = {
+        "run_id": record.run_id,
+        "spec_id": record.spec_id,
+        "specification": canonical(record.specification),
+        "provenance": canonical(record.provenance),
+        "attempts": [msgspec.to_builtins(row) for row in record.attempt_rows],
+    }
+    return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
 
 
 def marks(chunk: ChunkRef, case: EvaluationCase, words: frozenset[str], stem: Stemmer) -> tuple[Mark, ...]:
@@ -254,18 +314,25 @@ def marks(chunk: ChunkRef, case: EvaluationCase, words: frozenset[str], stem: St
         for span in case.spans
         if span.doc == chunk.doc and span.start < chunk.end and chunk.start < span.end
     ]
-    found += [Mark(start, end, "term") for start, end in stem.places(chunk.text, words)]
+    found += [Mark(start, end, "term") for start, end in stem.places(chunk.text[:LONGEST_SHOWN], words)]
     return tuple(sorted(found))
 
 
 class Stemmer:
-    """Cuts text into the terms that the run's BM25 recipe searches by, so that what is marked is what matched."""
+    """Cuts text into the terms that the run's BM25 recipe searches by, so that what is marked is what matched.
 
-    def __init__(self, record: RunRecord) -> None:
+    Words without a meaning of their own are left out even where the recipe searches by them: half of a text is "the".
+    """
+
+    def __init__(self, lexical: Lexical) -> None:
         from ragtui.artifacts.bm25 import text_analyzer
 
-        self._pairs = record.specification.plan.lexical.bigrams == "on"
-        self._analyzer = text_analyzer(record.specification.plan.lexical)
+        self._pairs = lexical.bigrams == "on"
+        try:
+            self._analyzer = text_analyzer(msgspec.structs.replace(lexical, stop_words=True))
+        except ValueError:
+            # There are languages with a stemmer and without a list of such words.
+            self._analyzer = text_analyzer(lexical)
         self._known: dict[str, frozenset[str]] = {}
 
     def terms(self, text: str) -> frozenset[str]:
@@ -289,8 +356,18 @@ class Stemmer:
         return found
 
 
-def _stores(lab: Lab) -> list[tuple[Literal["working", "reference"], Store]]:
-    stores: list[tuple[Literal["working", "reference"], Store]] = [("working", lab.store)]
+def store_named(lab: Lab, label: Label) -> Store:
+    """The working or the reference store."""
+    return lab.reference if label == "reference" and lab.reference is not None else lab.store
+
+
+@lru_cache(8)
+def _stemmer(lexical: Lexical) -> Stemmer:
+    return Stemmer(lexical)
+
+
+def _stores(lab: Lab) -> list[tuple[Label, Store]]:
+    stores: list[tuple[Label, Store]] = [("working", lab.store)]
     if lab.reference is not None:
         stores.append(("reference", lab.reference))
     return stores
@@ -356,9 +433,8 @@ def _recorded_case(record: RunRecord, detail: CaseDetail) -> RecordedRun:
     )  # fmt: skip
 
 
-def _lost(record: RunRecord, detail: CaseDetail) -> tuple[str, ...]:
-    return ()
+def _lost(record: RunRecord, detail: CaseDetail) -> tuple[Miss, ...]:
+    """What analysis says of the judgments that the results do not hold."""
+    from ragtui.analysis.attribution import attribute
 
-
-if TYPE_CHECKING:
-    from ragtui.analysis.recorded import RecordedRun
+    return tuple(attribute(_recorded_case(record, detail)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +110,8 @@ def whole_run(run_id: str, count: int, chunks: int = 50, **changes: Any) -> list
     ]
 
 
-def write_journal(folder: Path, run_id: str, events: Sequence[RunEvent]) -> Path:
+def write_journal(folder: Path, run_id: str, events: Iterable[Any]) -> Path:
     """A closed journal of the events."""
     with JournalWriter.open(folder, run_id) as writer:
-        writer.write(events)
+        writer.write(list(events))
     return journal_path(folder, run_id)

@@ -1,0 +1,85 @@
+"""What a finished run comes to: its results on stdout, its floors, its verdict, its exit code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ragtui.cli.output import console, print_json, say
+from ragtui.errors import EXIT_GATE_FAILED, EXIT_INCONCLUSIVE, EXIT_OK, InvalidInput, RunFailed
+
+if TYPE_CHECKING:
+    from ragtui.analysis.compare import Comparison
+    from ragtui.analysis.recorded import RecordedRun
+    from ragtui.experiment.plan import Plan
+
+
+def emit(recorded: RecordedRun, verbose: bool, as_json: bool, comparison: Comparison | None = None) -> None:
+    """The results on stdout, as one JSON object or as tables, with the comparison if there is one."""
+    if as_json:
+        from ragtui.reports.records import run_record
+
+        print_json(run_record(recorded) | ({"comparison": comparison} if comparison is not None else {}))
+        return
+    from ragtui.cli.render import run_report
+
+    screen = console()
+    screen.print(run_report(recorded, None if verbose else 5))
+    if comparison is not None:
+        from ragtui.cli.comparing import comparison_report
+
+        screen.print()
+        screen.print(comparison_report(comparison))
+
+
+def outcome(recorded: RecordedRun, floors: dict[str, float]) -> int:
+    """The exit code of a run by itself: 1 below a floor, 7 where cases failed; each told on stderr."""
+    from ragtui.analysis.summary import counts, summary
+    from ragtui.analysis.verdict import check_floors
+
+    tally = counts(recorded.cases, recorded.trace_of)
+    failed = [result for result in check_floors(summary(recorded), floors) if not result.passed]
+    for result in failed:
+        say(f"FAIL  {result.reason}")
+    if tally.errors:
+        say(f"ragtui: {tally.errors} of {tally.cases} cases failed.\n  ragtui show {recorded.run_id} --errors")
+        return RunFailed.exit_code
+    return EXIT_GATE_FAILED if failed else EXIT_OK
+
+
+def verdict_code(found: Comparison, strict: bool) -> int:
+    """The exit code of a verdict, with its line on stderr where it is not a PASS."""
+    if found.verdict == "PASS":
+        return EXIT_OK
+    say(f"{found.verdict}  {' '.join(found.reasons)}")
+    if found.verdict == "FAIL":
+        return EXIT_GATE_FAILED
+    return EXIT_INCONCLUSIVE if strict else EXIT_OK
+
+
+def parse_floors(texts: list[str], plan: Plan) -> dict[str, float]:
+    """`nDCG@10=0.6` as the plan's name of the measure and the least value; InvalidInput for one it does not report."""
+    from ragtui.experiment.validate import measures_of
+    from ragtui.metrics.measure import parse_measure, with_relevance
+
+    reported = measures_of(plan)
+    floors = {}
+    for text in texts:
+        # A measure's own options hold equals signs, so the last one separates.
+        name, equals, value = text.rpartition("=")
+        try:
+            least = float(value) if equals else float("nan")
+        except ValueError:
+            least = float("nan")
+        if not 0 <= least <= 1:
+            raise InvalidInput(
+                f"--min {text!r} is not MEASURE=VALUE with a value from 0 to 1.", "E.g. --min nDCG@10=0.6"
+            )
+        wanted = parse_measure(name)
+        if wanted not in reported and wanted.rel == 1:
+            wanted = with_relevance(wanted, plan.metrics.relevance)
+        if wanted not in reported:
+            raise InvalidInput(
+                f"--min {text}: the plan does not report {name}.", f"It reports {', '.join(map(str, reported))}."
+            )
+        floors[str(wanted)] = least
+    return floors

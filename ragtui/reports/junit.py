@@ -1,0 +1,109 @@
+"""JUnit XML: a test case for each golden, so that a CI server shows which question broke."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as Xml
+
+from ragtui.analysis.attribution import Miss, attribute
+from ragtui.analysis.compare import Comparison
+from ragtui.analysis.recorded import RecordedRun
+from ragtui.analysis.verdict import Verdict
+from ragtui.inputs.evaluation import EvaluationCase
+from ragtui.inputs.text import printable
+from ragtui.reports import cells
+
+
+def run_junit(run: RecordedRun) -> str:
+    """A failure is a judgment that is not within the primary measure's cut-off, with its cause."""
+    by_case: dict[str, list[Miss]] = {}
+    for miss in attribute(run):
+        by_case.setdefault(miss.case, []).append(miss)
+    root = Xml.Element("testsuites", name="ragtui")
+    for suite, cases in _by_suite(run).items():
+        element = Xml.SubElement(root, "testsuite", name=_safe(suite), timestamp=run.started_at)
+        for case in cases:
+            test = _test(element, run, case)
+            lost = by_case.get(case.id)
+            if lost and test.find("error") is None:
+                message = f"{len(lost)} judgment{'' if len(lost) == 1 else 's'} missed"
+                _outcome(test, "failure", message, "miss", "\n".join(map(cells.missed, lost)))
+        _count(element)
+    _count(root)
+    return _text(root)
+
+
+def comparison_junit(comparison: Comparison, new: RecordedRun) -> str:
+    """A failure is a question that the base found and the new run lost; the verdict is a test case of its own."""
+    lost = {flip.case: flip for flip in comparison.flips if flip.direction == "lost"}
+    shared = set(comparison.cases.shared)
+    root = Xml.Element("testsuites", name="ragtui compare")
+    gate = Xml.SubElement(root, "testsuite", name="gate", timestamp=new.started_at)
+    verdict = Xml.SubElement(gate, "testcase", classname="gate", name="verdict")
+    reasons = "\n".join((*comparison.reasons, *comparison.notes))
+    if comparison.verdict is Verdict.FAIL:
+        _outcome(verdict, "failure", comparison.reasons[0], "FAIL", reasons)
+    elif comparison.verdict is Verdict.INCONCLUSIVE:
+        _outcome(verdict, "skipped", f"inconclusive: {comparison.reasons[0]}", "", reasons)
+    _count(gate)
+    for suite, cases in _by_suite(new).items():
+        element = Xml.SubElement(root, "testsuite", name=_safe(suite), timestamp=new.started_at)
+        for case in cases:
+            if case.id not in shared:
+                continue
+            test = _test(element, new, case)
+            flip = lost.get(case.id)
+            if flip is not None:
+                change = f"{comparison.flip_measure} went from {cells.number(flip.base)} to {cells.number(flip.new)}"
+                _outcome(test, "failure", change, "lost", f"{cells.inert(flip.query)}\n{change}")
+        _count(element)
+    _count(root)
+    return _text(root)
+
+
+def _by_suite(run: RecordedRun) -> dict[str, list[EvaluationCase]]:
+    suites: dict[str, list[EvaluationCase]] = {}
+    for case in run.cases:
+        suites.setdefault(case.suite, []).append(case)
+    return suites
+
+
+def _test(suite: Xml.Element, run: RecordedRun, case: EvaluationCase) -> Xml.Element:
+    """The test case with what was measured; an error or a skip where there is nothing to judge."""
+    trace = run.trace_of.get(case.id)
+    seconds = 0.0 if trace is None else sum(trace.timings.values()) / 1000
+    test = Xml.SubElement(suite, "testcase", classname=_safe(case.suite), name=_safe(case.id), time=f"{seconds:.6f}")
+    properties = Xml.SubElement(test, "properties")
+    values = {"query": case.query, "tags": ", ".join(case.tags)}
+    if trace is not None:
+        values |= {name: f"{value:.6f}" for name, value in trace.scores.items() if value is not None}
+    for name, value in values.items():
+        Xml.SubElement(properties, "property", name=name, value=_safe(value))
+    if trace is None:
+        _outcome(test, "skipped", "the case did not finish")
+    elif trace.error is not None:
+        _outcome(test, "error", trace.error.message, trace.error.kind)
+    return test
+
+
+def _outcome(test: Xml.Element, what: str, message: str, kind: str = "", details: str = "") -> None:
+    attributes = {"message": _safe(message)} | ({"type": _safe(kind)} if kind else {})
+    Xml.SubElement(test, what, attributes).text = printable(details) or None
+
+
+def _count(element: Xml.Element) -> None:
+    """Write the totals that readers of JUnit XML expect."""
+    tests = list(element.iter("testcase"))
+    element.set("tests", str(len(tests)))
+    for total, what in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        element.set(total, str(sum(test.find(what) is not None for test in tests)))
+    element.set("time", f"{sum(float(test.get('time', '0')) for test in tests):.6f}")
+
+
+def _safe(text: str) -> str:
+    """XML has no way to write most control characters: they become visible."""
+    return cells.inert(text)
+
+
+def _text(root: Xml.Element) -> str:
+    Xml.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, encoding="unicode") + "\n"

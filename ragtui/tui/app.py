@@ -1,0 +1,319 @@
+"""The shell: modes, what happens everywhere, and how the app is left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import signal
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding
+from textual.screen import Screen
+
+from ragtui.errors import (
+    EXIT_GATE_FAILED,
+    EXIT_INCONCLUSIVE,
+    EXIT_INTERNAL,
+    EXIT_OK,
+    Interrupted,
+    RagtuiError,
+    RunFailed,
+)
+from ragtui.lab import Lab
+from ragtui.settings import Workspace
+from ragtui.tui.memory import Memory
+from ragtui.tui.messages import LiveChanged, RunEnded, ShowDiff, ShowRun, StoreChanged
+from ragtui.tui.screens.base import RagtuiScreen
+from ragtui.tui.themes import DARK, LIGHT, SIXTEEN, THEMES, AsciiFilter, fitting_theme, needs_ascii
+from ragtui.tui.widgets.frame import MODE_KEYS, Severity, TopBar
+
+if TYPE_CHECKING:
+    from textual.filter import LineFilter
+    from textual.timer import Timer
+
+    from ragtui.tui.process import StartedRun
+
+_LOOK_SECONDS = 1.0
+_EAGER_SECONDS = 0.15
+# Gates, failed cases and interruptions: the live screen shows them.
+_TOLD_BY_JOURNAL = (EXIT_OK, EXIT_GATE_FAILED, EXIT_INCONCLUSIVE, RunFailed.exit_code, Interrupted.exit_code)
+
+
+def _screen(module: str, name: str) -> Callable[[], Screen[Any]]:
+    """A mode's screen, imported when it is first opened: an app that shows one screen loads one."""
+
+    def make() -> Screen[Any]:
+        found = getattr(importlib.import_module(f"ragtui.tui.screens.{module}"), name)
+        return cast("Screen[Any]", found())
+
+    return make
+
+
+class RagtuiApp(App[int]):
+    """The app over one workspace. Owns nothing of a run: closing it touches none."""
+
+    TITLE = "ragtui"
+    MODES = {
+        "start": _screen("start", "StartScreen"),
+        "corpus": _screen("corpus", "CorpusScreen"),
+        "launch": _screen("launch", "LaunchScreen"),
+        "live": _screen("live", "LiveScreen"),
+        "trace": _screen("trace", "TraceScreen"),
+        "diff": _screen("diff", "DiffScreen"),
+    }
+    CSS_PATH: ClassVar[Any] = "app.tcss"
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar[list[Any]] = [
+        *(
+            Binding(key, f"go('{mode}')", title, show=False, id=f"go.{mode}", tooltip=f"Open the {title} screen.")
+            for key, mode, title in MODE_KEYS
+        ),
+        Binding("0", "go('start')", "Start", show=False, id="go.start", tooltip="Open the start screen: what to do next."),
+        Binding("question_mark,f1", "help", "Help", show=False, id="help", tooltip="Explain the focused pane and its keys."),
+        Binding("g,ctrl+o", "jump", "Jump", show=False, id="jump", tooltip="Put a letter on every pane and control; press it to go there."),
+        Binding("ctrl+l", "reload", "Reload", show=False, id="reload", tooltip="Read again what the screen shows."),
+        Binding("ctrl+t", "next_theme", "Theme", show=False, id="theme", tooltip="Change between dark, light and 16 colours."),
+        Binding("ctrl+c", "copy_or_quit", "Quit", show=False, priority=True, id="interrupt", tooltip="Copy what is selected; with nothing selected, quit. Runs go on."),
+        Binding("q,ctrl+q", "quit", "Quit", show=False, id="quit", tooltip="Leave the app. Runs go on without it."),
+        Binding("ctrl+z", "suspend_process", "Suspend", show=False, id="suspend", tooltip="Back to the shell; `fg` returns."),
+    ]  # fmt: skip
+
+    def __init__(self, workspace: Workspace, *, mode: str | None = None) -> None:
+        super().__init__()
+        self.workspace = workspace
+        self.lab = Lab(workspace)
+        self.memory = Memory(workspace.state)
+        self.started: list[StartedRun] = []
+        self.live: tuple[str, ...] = ()
+        self.plan_text: str = ""
+        self._first_mode = mode
+        self._signature: tuple[Any, ...] | None = None
+        self._eager: Timer | None = None
+        self._ascii = AsciiFilter(enabled=needs_ascii())
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    def get_line_filters(self) -> list[LineFilter]:
+        """Textual's filters, and ours where the terminal has no Unicode."""
+        return [*super().get_line_filters(), *([self._ascii] if self._ascii.enabled else [])]
+
+    def on_mount(self) -> None:
+        """Show the first screen and begin to look for live runs."""
+        for theme in THEMES:
+            self.register_theme(theme)
+        remembered = self.memory.get("theme", "")
+        fitting = fitting_theme()
+        self.theme = remembered if remembered in (DARK, LIGHT, SIXTEEN) and fitting != SIXTEEN else fitting
+        self.switch_mode(self._first_mode or self._opening_mode())
+        self.set_interval(_LOOK_SECONDS, self.look_around)
+        self.call_later(self.look_around)
+
+    def _opening_mode(self) -> str:
+        """The start screen for a newcomer, otherwise where the last session ended."""
+        if not self.workspace.corpus.is_dir() or not (self.workspace.store.exists() or self.workspace.reference):
+            return "start"
+        last = self.memory.get("mode", "trace")
+        return last if last in self.MODES and last != "start" else "trace"
+
+    def catch_signals(self) -> None:
+        """Leave in order when asked to by a signal; the terminal is restored on the way out."""
+        loop = asyncio.get_running_loop()
+        for name in ("SIGTERM", "SIGHUP", "SIGINT"):
+            if (number := getattr(signal, name, None)) is not None:
+                with contextlib.suppress(NotImplementedError, RuntimeError):
+                    loop.add_signal_handler(number, partial(self.leave, Interrupted.exit_code))
+
+    def leave(self, code: int = EXIT_OK) -> None:
+        """Remember, and exit."""
+        self.memory.set("mode", self.current_mode)
+        self.memory.save()
+        self.exit(code)
+
+    def _fatal_error(self) -> None:
+        """A fault of ours: the terminal is restored, the trace goes to a file, one line tells where."""
+        fault = self._exception
+        self.fault = "" if fault is None else f"ragtui has a fault: {type(fault).__name__}: {fault}"
+        if fault is not None:
+            with contextlib.suppress(OSError):
+                log = self.workspace.state / "app-fault.log"
+                log.parent.mkdir(parents=True, exist_ok=True)
+                log.write_text("".join(traceback.format_exception(fault)), "utf-8")
+                self.fault += f"\n  Details are in {log}; no run was touched."
+        self._close_messages_no_wait()
+
+    # -- what is live -------------------------------------------------------------------------------------------------
+
+    def look_around(self) -> None:
+        """See in a thread which runs are live and whether the store has changed."""
+        from ragtui.tui.data.workspace import workspace_state
+
+        def work() -> None:
+            state = workspace_state(self.lab)
+            self.call_from_thread(self._seen, state.live, state.signature, state.recovered)
+
+        self.run_worker(work, name="look", group="look", exclusive=True, thread=True)
+        for started in list(self.started):
+            code = started.ended()
+            if code is not None:
+                self.started.remove(started)
+                self.post_message(RunEnded(code, started.run_id(), started.log_text()))
+                started.tidy()
+        if self._eager is not None and not self.started:
+            self._eager.pause()
+
+    def _seen(self, live: tuple[str, ...], signature: tuple[Any, ...], recovered: tuple[str, ...]) -> None:
+        changed = self._signature is not None and signature != self._signature
+        self._signature = signature
+        if live != self.live:
+            self.live = live
+            self._tell_screens(lambda: LiveChanged(live))
+        for bar in self.screen.query(TopBar):
+            bar.live = len(live)
+        for run_id in recovered:
+            self.say(f"Run {run_id} had died and was recovered. Continue it: ragtui resume {run_id}", "warning")
+        if changed or recovered:
+            self._tell_screens(StoreChanged)
+
+    def _tell_screens(self, make: Callable[[], Any]) -> None:
+        for stack in self._screen_stacks.values():
+            for screen in stack:
+                if isinstance(screen, RagtuiScreen):
+                    screen.post_message(make())
+
+    def store_changed(self) -> None:
+        """Called by a screen that changed the store itself, e.g. by a promotion."""
+        self._tell_screens(StoreChanged)
+
+    def start_process(self, arguments: Sequence[str]) -> None:
+        """Start a run in a process of its own and watch it on the live screen."""
+        from ragtui.tui.process import start
+
+        try:
+            self.started.append(start(self.workspace, arguments))
+        except RagtuiError as error:
+            self.show_error(error)
+            return
+        # A short run is over within a second, so its journal is looked for more often until it ends.
+        if self._eager is None:
+            self._eager = self.set_interval(_EAGER_SECONDS, self.look_around)
+        self._eager.resume()
+        self.action_go("live")
+        self.say("Starting a run in a process of its own…")
+
+    def on_run_ended(self, message: RunEnded) -> None:
+        """A run that was started here has ended; one that never began has to be told."""
+        self._tell_screens(lambda: RunEnded(message.code, message.run_id, message.log))
+        if message.code not in _TOLD_BY_JOURNAL or (message.code == RunFailed.exit_code and not message.run_id):
+            self.show_error(RagtuiError(f"The run ended with exit code {message.code}.", message.log))
+
+    # -- going places -------------------------------------------------------------------------------------------------
+
+    def action_go(self, mode: str) -> None:
+        """Open a mode."""
+        self.switch_mode(mode)
+        for bar in self.screen.query(TopBar):
+            bar.live = len(self.live)
+            bar.refresh()
+
+    def open_trace(self, run_id: str, case_id: str | None = None) -> None:
+        """Show a run, or one of its cases, on the trace screen."""
+        self.action_go("trace")
+        self.screen.post_message(ShowRun(run_id, case_id))
+
+    def open_diff(self, base: str | None, new: str) -> None:
+        """Compare two runs on the diff screen; `base` None means the baseline."""
+        self.action_go("diff")
+        self.screen.post_message(ShowDiff(base, new))
+
+    def show_error(self, error: RagtuiError) -> None:
+        """An error as a dialog whose text can be copied; one at a time."""
+        from ragtui.tui.dialogs import ErrorDialog
+
+        if isinstance(self.screen, ErrorDialog):
+            self.screen.add(error)
+        else:
+            self.push_screen(ErrorDialog(error))
+
+    def say(self, text: str, severity: Severity = "information") -> None:
+        """One message on the current screen's line of state."""
+        for screen in reversed(self.screen_stack):
+            if isinstance(screen, RagtuiScreen):
+                screen.toast(text, severity)
+                return
+
+    def notify(self, message: str, **options: Any) -> None:  # type: ignore[override]
+        """Textual's own notices go the same way as ours: never over results or keys."""
+        self.say(str(message), options.get("severity", "information"))
+
+    # -- actions ------------------------------------------------------------------------------------------------------
+
+    async def action_quit(self) -> None:
+        """Leave the app."""
+        self.leave()
+
+    def action_copy_or_quit(self) -> None:
+        """Copy the selection if there is one, otherwise leave."""
+        selected = self.screen.get_selected_text()
+        if selected:
+            self.copy(selected)
+            self.screen.clear_selection()
+        else:
+            self.leave()
+
+    def copy(self, text: str) -> None:
+        """Copy a text and say truthfully how far that got."""
+        from ragtui.tui.clipboard import copy_text
+
+        self.say(copy_text(self, text))
+
+    def action_reload(self) -> None:
+        """Read again what the screen shows."""
+        if isinstance(self.screen, RagtuiScreen):
+            self.screen.refresh_data()
+
+    def action_help(self) -> None:
+        """Explain the focused pane and its keys."""
+        from ragtui.tui.help import HelpDialog
+
+        self.push_screen(HelpDialog(self.screen))
+
+    def action_jump(self) -> None:
+        """Letters on panes and controls."""
+        from ragtui.tui.jump import JumpOverlay, targets
+
+        screen = self.screen
+        found = targets(screen)
+        if found:
+            self.push_screen(JumpOverlay(found), lambda target: target.focus() if target is not None else None)
+
+    def action_next_theme(self) -> None:
+        """Dark, light, 16 colours."""
+        order = (DARK, LIGHT, SIXTEEN)
+        self.theme = order[(order.index(self.theme) + 1) % 3] if self.theme in order else DARK
+        self.memory.set("theme", self.theme)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Every action that is possible now, by its words."""
+        from ragtui.tui.commands import possible
+
+        yield from possible(self, screen)
+
+
+def run_app(workspace: Workspace) -> int:
+    """Open the app on this terminal; the process's exit code."""
+    import sys
+
+    from ragtui.tui.guard import guarded_terminal
+
+    app = RagtuiApp(workspace)
+    with guarded_terminal():
+        code = app.run()
+    if app._exception is not None:
+        sys.stderr.write(getattr(app, "fault", "") + "\n")
+        return EXIT_INTERNAL
+    return code if isinstance(code, int) else EXIT_OK

@@ -1,0 +1,351 @@
+"""What the launch form means: from its texts to a plan, its manifest, its faults, and what running it takes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ragtui.artifacts.recipes import canonical
+from ragtui.errors import InvalidInput, RagtuiError
+from ragtui.experiment.editing import edit, read_plan
+from ragtui.experiment.plan import Plan, uses
+from ragtui.experiment.presets import PRESETS, SUMMARIES, preset
+from ragtui.experiment.specification import Specification, differences
+from ragtui.experiment.validate import plan_faults
+from ragtui.lab import Lab, plan_embedder
+from ragtui.settings import Workspace
+from ragtui.store.rows import RunRow
+
+PLAN_SUFFIXES = (".toml", ".json", ".py")
+_COMMA = re.compile(r",(?![^()]*\))")
+_LOOKED_AT = 8
+_OFF = "off"
+
+
+class Field(msgspec.Struct, frozen=True):
+    """A field of a plan in the form: its path, its label, the plan's own text, and what may be chosen (free if empty)."""
+
+    path: str
+    label: str
+    text: str
+    choices: tuple[str, ...] = ()
+    help: str = ""
+
+
+class Form(msgspec.Struct, frozen=True, kw_only=True):
+    """What is written in the form. `fields` maps paths to texts, only those that differ from the plan's own."""
+
+    plan: str = "hybrid"
+    name: str = ""
+    suites: str = ""
+    tags: str = ""
+    limit: str = ""
+    fields: dict[str, str] = {}
+    extra: str = ""
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What a form means here. `faults` are (path of the field or empty, sentence); without any the run can start.
+
+    `leaves` are the canonical manifest's fields in order; `changes` the fields that differ from the baseline's
+    specification as (field, baseline's, this one's). `arguments` follow `ragtui` on a command line.
+    """
+
+    form: Form
+    faults: tuple[tuple[str, str], ...] = ()
+    spec_id: str = ""
+    leaves: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[str, ...] = ()
+    cases: int = 0
+    work: str = ""
+    builds: tuple[str, ...] = ()
+    seconds: float | None = None
+    seconds_from: str = ""
+    runs: int = 0
+    last: RunRow | None = None
+    baseline: str = ""
+    changes: tuple[tuple[str, str, str], ...] = ()
+    store_fault: str = ""
+
+
+def plan_choices(workspace: Workspace) -> list[tuple[str, str]]:
+    """(value, words) of every preset and of every plan file in the workspace's folder and its `plans` folder."""
+    found = [(name, f"{name} · {SUMMARIES[name]}") for name in PRESETS]
+    for folder in (workspace.root, workspace.root / "plans"):
+        try:
+            paths = sorted(path for path in folder.iterdir() if path.suffix in PLAN_SUFFIXES and path.is_file())
+        except OSError:
+            continue
+        for path in paths:
+            if _is_plan(path):
+                found.append((str(path), f"{path.relative_to(workspace.root)} · a plan of this workspace"))
+    return found
+
+
+def _is_plan(path: Path) -> bool:
+    if path.suffix == ".toml":
+        # The workspace's own settings are no plan.
+        return path.name not in ("ragtui.toml", "pyproject.toml")
+    try:
+        text = path.read_bytes()[:65536]
+    except OSError:
+        return False
+    return b"plan" in text and (path.suffix == ".py" or b'"retrieval"' in text or b'"preset"' in text)
+
+
+def base_plan(text: str) -> tuple[Plan, str]:
+    """The plan that a preset's name or a path means, and its name."""
+    path = Path(text).expanduser()
+    if path.suffix in PLAN_SUFFIXES:
+        plan, provenance = read_plan(path)
+        return plan, provenance.name or path.stem
+    return preset(text), text
+
+
+def fields_of(plan: Plan) -> list[Field]:
+    """The fields that the form offers for this plan, in its order."""
+    retrieval = plan.retrieval
+    found: list[Field] = []
+    for name, channel in retrieval.channels.items():
+        where = f"retrieval.channels.{name}"
+        found += [
+            Field(where, name, "on", ("on", _OFF), f"Whether the {channel.kind} channel {name} is read."),
+            Field(f"{where}.depth", "depth", str(channel.depth), help="How many hits the channel gives."),
+            Field(f"retrieval.fusion.weights.{name}", "weight", _text(retrieval.fusion.weights.get(name, 1.0)), help="Its weight in the fusion."),
+            Field(f"{where}.min_score", "least score", _text(channel.min_score), help="Hits below are not read; empty: all are."),
+        ]  # fmt: skip
+    floor = retrieval.floor
+    return [
+        *found,
+        Field("retrieval.fusion.rank_constant", "rank const.", _text(retrieval.fusion.rank_constant), help="A chunk scores weight / (constant + rank) in each channel."),
+        Field("retrieval.floor.score", "floor on", floor.score if floor else "none", ("none", "fused", *retrieval.channels), "Which score the floor reads."),
+        Field("retrieval.floor.minimum", "floor at", _text(floor.minimum) if floor else "", help="Hits whose score is below are dropped."),
+        Field("retrieval.collapse", "collapse", retrieval.collapse, ("none", "document"), "Keep the best chunk of each document, or all."),
+        Field("retrieval.results", "results", str(retrieval.results), help="How many results are kept."),
+        Field("chunking.strategy", "chunks", plan.chunking.strategy, ("markdown", "document"), "Markdown-aware chunks, or one a document."),
+        Field("chunking.size", "size", str(plan.chunking.size), help="Characters of a chunk at most."),
+        Field("chunking.overlap", "overlap", str(plan.chunking.overlap), help="Characters that neighbours share."),
+        Field("metrics.measures", "measures", ", ".join(plan.metrics.measures), help="Which measures are reported, e.g. R@5, nDCG@10(gain=exp)."),
+        Field("metrics.relevance", "relevant from", str(plan.metrics.relevance), ("1", "2", "3"), "The lowest grade that counts as relevant."),
+        Field("metrics.primary", "primary", plan.metrics.primary, help="The measure that decides a comparison."),
+    ]  # fmt: skip
+
+
+def settings_of(plan: Plan, changed: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(path of the form's field, `path=value`) of each change, as `--set` takes them."""
+    settings: list[tuple[str, str]] = []
+    off = [path.rpartition(".")[2] for path, text in changed.items() if path.count(".") == 2 and text == _OFF and path.startswith("retrieval.channels.")]  # fmt: skip
+    if off:
+        kept = {name: canonical(channel) for name, channel in plan.retrieval.channels.items() if name not in off}
+        weights = {name: weight for name, weight in plan.retrieval.fusion.weights.items() if name not in off}
+        settings.append((f"retrieval.channels.{off[0]}", f"retrieval.channels={_json(kept)}"))
+        if weights != plan.retrieval.fusion.weights:
+            settings.append(("", f"retrieval.fusion.weights={_json(weights)}"))
+    floor = {path.rpartition(".")[2]: text for path, text in changed.items() if path.startswith("retrieval.floor.")}
+    if floor:
+        score = floor.get("score", plan.retrieval.floor.score if plan.retrieval.floor else "none")
+        minimum = floor.get("minimum", _text(plan.retrieval.floor.minimum) if plan.retrieval.floor else "")
+        if score == "none":
+            settings.append(("retrieval.floor.score", "retrieval.floor=null"))
+        else:
+            value = _number(minimum)
+            settings.append(("retrieval.floor.minimum", f"retrieval.floor={_json({'score': score, 'minimum': value})}"))
+    for path, text in changed.items():
+        name = path.rpartition(".")[2]
+        under = path.startswith("retrieval.channels.")
+        if path.startswith("retrieval.floor.") or (under and path.count(".") == 2):
+            continue
+        if (under and path.split(".")[2] in off) or (path.startswith("retrieval.fusion.weights.") and name in off):
+            continue
+        settings.append((path, f"{path}={_value(path, text)}"))
+    return settings
+
+
+def preview(lab: Lab, form: Form) -> Preview:
+    """Everything that can be said of a form without running it. Never raises for what the user wrote."""
+    faults: list[tuple[str, str]] = []
+    try:
+        plan, name = base_plan(form.plan)
+    except RagtuiError as error:
+        return Preview(form=form, faults=(("plan", _sentence(error)),))
+    plan, sets = _edited(plan, form, faults)
+    selection = plan.evaluation
+    if suites := _parts(form.suites):
+        selection = msgspec.structs.replace(selection, suites=tuple(suites))
+    if tags := _parts(form.tags):
+        selection = msgspec.structs.replace(selection, tags=tuple(tags))
+    if form.limit.strip():
+        try:
+            selection = msgspec.structs.replace(selection, limit=int(form.limit))
+        except ValueError:
+            faults.append(("limit", f"{form.limit.strip()!r} is not a whole number."))
+    plan = msgspec.structs.replace(plan, evaluation=selection)
+    faults += [(_field_of(fault), fault) for fault in plan_faults(plan)]
+    arguments = _arguments(form, sets, suites, tags, name)
+    if faults:
+        return Preview(form=form, faults=tuple(faults), arguments=arguments)
+    try:
+        specification = _bound(lab, plan)
+        cases = len(lab.evaluation(plan.evaluation).cases)
+    except RagtuiError as error:
+        return Preview(form=form, faults=((_place(error, form), _sentence(error)),), arguments=arguments)
+    return _recorded(
+        lab, specification,
+        Preview(
+            form=form, spec_id=specification.spec_id, leaves=tuple(_leaves(canonical(specification))), arguments=arguments,
+            cases=cases, work=_work(plan, cases), builds=_builds(lab, specification),
+        ),
+    )  # fmt: skip
+
+
+def _edited(plan: Plan, form: Form, faults: list[tuple[str, str]]) -> tuple[Plan, list[str]]:
+    """The plan with every change that can be applied, and those changes; the others become faults."""
+    wanted = settings_of(plan, form.fields)
+    wanted += [("extra", part.strip()) for part in form.extra.split(";") if part.strip()]
+    applied = []
+    for path, setting in wanted:
+        try:
+            plan = edit(plan, [setting])
+        except InvalidInput as error:
+            faults.append((path, error.message.removeprefix("--set: ")))
+        else:
+            applied.append(setting)
+    return plan, applied
+
+
+def _bound(lab: Lab, plan: Plan) -> Specification:
+    from ragtui.cli.context import retrievers_of
+
+    fresh = Lab(lab.workspace, "read_only", plan_embedder(plan, lab.workspace), retrievers_of(plan))
+    return fresh.bind(plan)
+
+
+def _recorded(lab: Lab, specification: Specification, made: Preview) -> Preview:
+    """The preview with what the stores know; a store that cannot be read is told, and stops nothing."""
+    try:
+        same = lab.store.spec_runs(specification.spec_id)
+        spent, source = _time(lab, specification, same, made.cases)
+        baseline, changes = _against_baseline(lab, specification)
+    except RagtuiError as error:
+        return msgspec.structs.replace(made, store_fault=_sentence(error))
+    return msgspec.structs.replace(
+        made, runs=len(same), last=same[0] if same else None, seconds=spent, seconds_from=source,
+        baseline=baseline, changes=changes,
+    )  # fmt: skip
+
+
+def _time(lab: Lab, specification: Specification, same: list[RunRow], cases: int) -> tuple[float | None, str]:
+    """Seconds that the run may take, by the newest completed run that is most like it, and which that is."""
+    done = [row for row in same if row.status == "completed" and row.cases and not row.errors]
+    if done:
+        return done[0].elapsed_s, f"as run {done[0].run_id}"
+    wanted = _kinds(specification)
+    for row in lab.store.runs(limit=_LOOKED_AT):
+        if row.status == "completed" and row.cases and _kinds(lab.store.run(row.run_id).specification) == wanted:
+            return row.elapsed_s / row.cases * cases, f"at the pace of run {row.run_id}"
+    return None, ""
+
+
+def _kinds(specification: Specification) -> list[tuple[str, str | None]]:
+    return sorted((channel.kind, channel.source) for channel in specification.plan.retrieval.channels.values())
+
+
+def _against_baseline(lab: Lab, specification: Specification) -> tuple[str, tuple[tuple[str, str, str], ...]]:
+    suites = tuple(sorted(specification.plan.evaluation.suites))
+    for store in (lab.store, lab.reference):
+        for item in store.baselines() if store is not None else []:
+            if item.corpus_id == specification.corpus_id and item.suites == suites and item.tier == "retrieval":
+                assert store is not None
+                old = canonical(store.run(item.run_id).specification)
+                found = differences(old, canonical(specification))
+                return item.run_id, tuple((path, _shown(a), _shown(b)) for path, a, b in found)
+    return "", ()
+
+
+def _work(plan: Plan, cases: int) -> str:
+    """Calls by kind, e.g. `430 × bm25, 430 × vector; no network`."""
+    calls = ", ".join(f"{cases:,} × {name}" for name in plan.retrieval.channels)
+    remote = [channel.source or name for name, channel in plan.retrieval.channels.items() if channel.kind == "http"]
+    if uses(plan, "vector") and plan.embedding.model != "builtin":
+        remote.append(plan.embedding.model)
+    return f"{calls}; " + (f"asks {', '.join(remote)}" if remote else "no server is asked")
+
+
+def _builds(lab: Lab, specification: Specification) -> tuple[str, ...]:
+    """The kinds of artifacts that are not there yet."""
+    needed = (("chunks", specification.chunk_set_id), ("bm25", specification.bm25_id), ("vectors", specification.embedding_set_id))
+    return tuple(kind for kind, wanted in needed if wanted is not None and not lab.cache.folder(kind, wanted).is_dir())
+
+
+def _arguments(form: Form, sets: list[str], suites: list[str], tags: list[str], name: str) -> tuple[str, ...]:
+    found = ["run", form.plan]
+    if suites:
+        found += ["--suite", ",".join(suites)]
+    for tag in tags:
+        found += ["--tag", tag]
+    if form.limit.strip():
+        found += ["--limit", form.limit.strip()]
+    for setting in sets:
+        found += ["--set", setting]
+    if form.name.strip() and form.name.strip() != name:
+        found += ["--name", form.name.strip()]
+    return tuple(found)
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _field_of(fault: str) -> str:
+    """The form's field that a fault's path belongs to."""
+    path = fault.partition(":")[0]
+    return {"evaluation.suites": "suites", "evaluation.limit": "limit"}.get(path, path)
+
+
+def _place(error: RagtuiError, form: Form) -> str:
+    if "has any of the tags" in error.message:
+        return "tags"
+    return "suites" if "suite" in error.message and "does not exist" in error.message else ""
+
+
+def _sentence(error: RagtuiError) -> str:
+    return f"{error.message} {error.hint}".strip()
+
+
+def _text(number: float | None) -> str:
+    return "" if number is None else f"{number:g}"
+
+
+def _number(text: str) -> Any:
+    """A number where the text is one, else the text, so that the decoder can name the fault."""
+    try:
+        return json.loads(text) if text.strip() else None
+    except ValueError:
+        return text
+
+
+def _value(path: str, text: str) -> str:
+    if path == "metrics.measures":
+        return _json([part.strip() for part in _COMMA.split(text) if part.strip()])
+    if path.endswith((".min_score",)) and not text.strip():
+        return "null"
+    return text.strip()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _shown(value: Any) -> str:
+    return "–" if value is None else value if isinstance(value, str) else _json(value)
+
+
+def _leaves(value: Any, path: str = "") -> list[tuple[str, str]]:
+    if isinstance(value, dict) and value:
+        return [leaf for key, item in value.items() for leaf in _leaves(item, f"{path}.{key}" if path else str(key))]
+    return [(path, _shown(value))]

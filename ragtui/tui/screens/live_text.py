@@ -1,0 +1,164 @@
+"""The words of the live screen: functions from a snapshot to text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from textual.content import Content
+
+from ragtui.errors import RagtuiError
+from ragtui.ids import short
+from ragtui.metrics.aggregate import Estimate
+from ragtui.tui.data.live import LiveView
+from ragtui.tui.widgets.rows import Row
+from ragtui.tui.widgets.text import STATUS_GLYPHS, block, line, seconds, spark, value, when
+
+_KINDS = {"miss": ("○ miss", ""), "error": ("✗ err", "$error bold"), "notice": ("i note", "$secondary")}
+_TONES = {"completed": "$success", "failed": "$error", "interrupted": "$warning", "cancelled": "$warning"}
+
+
+def head(view: LiveView, width: int) -> Content:
+    """Two lines: which run this is; where it stands."""
+    title = Content.assemble(
+        (f"{STATUS_GLYPHS[view.status]} {view.status}", f"bold {_TONES.get(view.status, '$primary')}"),
+        "  ",
+        line(view.name or "unnamed", "bold"),
+        (f"   run {view.run_id}   spec {short(view.spec_id, 8)}", "$secondary"),
+        (f"   attempt {view.attempt}" if view.attempt > 1 else "", "$secondary"),
+    )
+    return Content("\n").join([title.truncate(width, ellipsis=True), counts(view, width)])
+
+
+def counts(view: LiveView, width: int) -> Content:
+    """n/N, scored, missed, errored, rate, elapsed, what is left, after a bar as long as there is room for."""
+    done, total = view.position
+    if view.stage and done < total:
+        words = Content.assemble((f"preparing {view.stage} ", "bold"), f"{done:,}/{total:,}", "  no case yet")
+    else:
+        done, total = view.done, view.total
+        errors = (f"✗ {view.errors} errored", "bold $error") if view.errors else ("0 errored", "")
+        pace = "" if view.rate is None else f"  {view.rate:.0f}/s" if view.rate >= 10 else f"  {view.rate:.1f}/s"
+        left = "" if view.over or view.eta is None else f"  {seconds(view.eta)} left"
+        words = Content.assemble(
+            (f"{done:,}/{total:,}", "bold"), f"  {view.scored:,} scored  {view.missed:,} missed  ", errors, pace,
+            f"  {seconds(elapsed(view))}", left,
+        )  # fmt: skip
+    room = min(width - words.cell_length - 2, 40)
+    if room < 6:
+        return words.truncate(width, ellipsis=True)
+    filled = round(room * done / total) if total else 0
+    bar = Content.assemble(("━" * filled, "$primary"), ("─" * (room - filled), "dim"))
+    return Content("  ").join([bar, words])
+
+
+def elapsed(view: LiveView) -> float | None:
+    """Seconds since the attempt began, until it ended."""
+    if not view.started_at:
+        return None
+    end = datetime.fromisoformat(view.ended_at) if view.ended_at else datetime.now(UTC)
+    return max((end - datetime.fromisoformat(view.started_at)).total_seconds(), 0.0)
+
+
+def interval(estimate: Estimate) -> str:
+    """`0.597–0.673`; a dash without cases."""
+    return "–" if estimate.value is None else f"{estimate.low:.3f}–{estimate.high:.3f}"
+
+
+def measure_rows(view: LiveView, trail: int = 8) -> list[Row]:
+    """A row a measure, with the last `trail` points of its mean."""
+    return [
+        (
+            line(item.name, "bold" if item.name == view.decisive else ""), value(item.estimate.value),
+            Content.styled(interval(item.estimate), "$secondary"), str(item.estimate.n),
+            Content.styled(spark(item.trail, trail), "$primary"),
+        )
+        for item in view.measures
+    ]  # fmt: skip
+
+
+def tag_rows(view: LiveView) -> list[Row]:
+    """A row a tag."""
+    return [
+        (line(item.tag), f"{item.done}/{item.total}", value(item.estimate.value), Content.styled(interval(item.estimate), "$secondary"))
+        for item in view.tags
+    ]
+
+
+def latency_rows(view: LiveView) -> list[Row]:
+    """A row a stage, the slowest first."""
+    ordered = sorted(view.latencies, key=lambda item: -item.p95)
+    return [(line(item.name), _milliseconds(item.p50), _milliseconds(item.p95)) for item in ordered]
+
+
+def _milliseconds(number: float) -> str:
+    return f"{number:.2f}" if number < 10 else f"{number:.0f}"
+
+
+def feed_rows(view: LiveView) -> tuple[list[Row], list[str]]:
+    """A row a miss, an error or a notice, and the keys `place case`."""
+    rows: list[Row] = []
+    keys = []
+    for place, item in enumerate(view.feed):
+        word, style = _KINDS[item.kind]
+        rows.append((Content.styled(word, style), line(item.case), value(item.score, 2) if item.kind == "miss" else "", line(item.text, style)))
+        keys.append(f"{place} {item.case}")
+    return rows, keys
+
+
+def banner(view: LiveView) -> Content:
+    """Many errors of one kind in a row: what they say, and what to do."""
+    return Content.assemble(
+        f"✗ {view.alike} errors alike in a row ({view.alike_kind}): ", line(view.alike_message),
+        "  Press x to cancel and keep what is done; mend the cause, then resume: only missing and failed cases run again.",
+    )  # fmt: skip
+
+
+def others(views: Mapping[str, LiveView], shown: str) -> Content:
+    """All followed runs on one line, the shown one in brackets."""
+    parts = []
+    for run_id, view in views.items():
+        share = f"{100 * view.done // view.total} %" if view.total else "–"
+        text = f"{STATUS_GLYPHS[view.status]} {run_id[:6]} {share}"
+        parts.append(Content.styled(f"[{text}]", "bold $foreground") if run_id == shown else Content(f" {text} "))
+    return Content(" ").join([Content(f"{len(views)} runs "), *parts])
+
+
+def state(view: LiveView, cancelling: bool) -> str:
+    """What to know and to do now."""
+    if cancelling and not view.over:
+        return "Asked to stop: it finishes what is in flight and keeps everything."
+    if view.status == "running":
+        return "The run goes on when the app is closed."
+    return end_words(view)
+
+
+def end_words(view: LiveView) -> str:
+    """How a run ended, and the command that goes on from there."""
+    if view.status == "completed":
+        return f"Completed: {view.done} cases in {seconds(elapsed(view))}. t opens its traces, 5 compares it."
+    if view.status == "failed":
+        return f"Failed: {view.reason}  Resume: ragtui resume {view.run_id}"
+    if view.status == "interrupted" and not view.reason and not view.ended_at:
+        return f"Its process died; all {view.done} cases that were reported are kept. Resume: ragtui resume {view.run_id}"
+    return f"{view.status.capitalize()} after {view.done} of {view.total}; all is kept. Resume: ragtui resume {view.run_id}"
+
+
+def nothing(last: Any) -> Content:
+    """What an empty live screen says."""
+    text = Content.assemble(
+        ("Nothing is running here.\n\n", "bold"),
+        "Press ", ("2", "bold"), " to choose a plan and start a run. A run that is started elsewhere with\n",
+        ("  ragtui run hybrid", "bold"), "\nappears here by itself within a second.\n",
+    )  # fmt: skip
+    if isinstance(last, RagtuiError):
+        return text + Content.assemble("\n", block(f"The store cannot be read: {last.message} {last.hint}", "$warning"))
+    if last is None:
+        return text + Content("\nNo run has been recorded yet.")
+    measures = "   ".join(f"{name} {value(number)}" for name, number in list(last.measures.items())[-3:])
+    return text + Content.assemble(
+        "\nThe last run was ", (f"{last.run_id}", "bold"), "  ", line(last.name or "unnamed"),
+        f"  {STATUS_GLYPHS[last.status]} {last.status}, {when(last.started_at)} UTC, {last.cases} cases in {seconds(last.elapsed_s)}\n",
+        line(measures, "$secondary"), "\nPress ", ("t", "bold"), " to open its traces.",
+    )  # fmt: skip

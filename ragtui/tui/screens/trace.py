@@ -1,0 +1,389 @@
+"""The trace screen: runs, the cases of a run, one case stage by stage."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import msgspec
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.timer import Timer
+from textual.widgets import Input, Static
+
+from ragtui.tui.data import trace as data
+from ragtui.tui.data.trace import KIND_WORDS, KINDS, CaseOrder, CaseQuery, CaseView, RunLine, RunView
+from ragtui.tui.messages import Failed, Loaded, ShowRun
+from ragtui.tui.screens.base import RagtuiScreen
+from ragtui.tui.widgets import cases_pane
+from ragtui.tui.widgets.case_pane import CasePane
+from ragtui.tui.widgets.cases_pane import CasesPane
+from ragtui.tui.widgets.document import DocumentDialog
+from ragtui.tui.widgets.lazy_table import Column, LazyTable
+from ragtui.tui.widgets.picker import Picker, plain_rows
+from ragtui.tui.widgets.run_rows import RUN_COLUMNS, run_rows
+from ragtui.tui.widgets.stage_grid import StageGrid
+from ragtui.tui.widgets.text import STATUS_GLYPHS, inert
+
+Level = Literal["runs", "cases", "case"]
+BESIDE = 160
+_TYPING = 0.15
+_MOVING = 0.08
+_NO_RUN = "No run is recorded yet. Press 2 to launch one, or leave and type: ragtui run hybrid"
+
+
+class TraceScreen(RagtuiScreen):
+    """Three levels deep; `enter` goes in, `escape` comes out. On a wide screen the cases stay beside the case."""
+
+    MODE = "trace"
+    TITLE_WORDS = "Trace"
+    HELP = """What happened: choose a run, then a case, then look at it stage by stage. Cases are narrowed by words, tag
+        and outcome, and sorted by any measure. A case shows each channel's hits side by side, what fusion and the later
+        stages made of them, the text of the chunk under the cursor, and where the gold was lost."""
+    CSS_PATH = "trace.tcss"
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("escape,backspace", "back", "Back", id="trace.back", tooltip="Back to the cases, or to the runs."),
+        Binding("slash", "filter", "Filter", key_display="/", id="trace.filter", tooltip="Narrow the cases by words of question, id or tag."),
+        Binding("w", "which", "Which", id="trace.which", tooltip="All cases, missed ones, errors, or those that changed against the baseline."),
+        Binding("t", "tag", "Tag", id="trace.tag", tooltip="Only cases with one tag."),
+        Binding("s", "sort", "Sort", id="trace.sort", tooltip="Sort by any measure; the same one again turns the order round."),
+        Binding("c", "clear", "Clear", id="trace.clear", tooltip="Clear filters and sort."),
+        Binding("right_square_bracket", "step(1)", "Next case", key_display="]", id="trace.next", tooltip="The next case of the list."),
+        Binding("left_square_bracket", "step(-1)", "Previous case", key_display="[", show=False, id="trace.previous", tooltip="The previous case of the list."),
+        Binding("m", "manifest", "Manifest", id="trace.manifest", tooltip="The exact specification that produced the run, and where it ran."),
+        Binding("d", "diff", "Diff", id="trace.diff", tooltip="Compare the run with its baseline on the Diff screen."),
+        Binding("y", "copy", "Copy", id="trace.copy", tooltip="Copy what is under the cursor: a run's id, a case's id, a chunk."),
+        Binding("e", "export", "Export", id="trace.export", tooltip="Write the case as JSON, as `ragtui trace --json` prints it."),
+    ]  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.level: Level = "runs"
+        self.lines: tuple[RunLine, ...] = ()
+        self.view: RunView | None = None
+        self.order: CaseOrder | None = None
+        self.query_wanted = CaseQuery()
+        self._goal: str | None = None
+        self._timer: Timer | None = None
+
+    def compose_body(self) -> ComposeResult:
+        """The levels beside each other; which ones are seen depends on where one is, and on the width."""
+        yield Static(id="trace-where", markup=False)
+        with Horizontal(id="trace-levels"):
+            yield LazyTable(
+                RUN_COLUMNS, empty="Reading the runs …", id="trace-runs",
+                help_text="Recorded runs, newest first. Enter opens one. ★ marks a promoted baseline.",
+            )  # fmt: skip
+            yield CasesPane(id="trace-cases")
+            yield CasePane(id="trace-case")
+
+    def on_mount(self) -> None:
+        """Read the runs."""
+        self._remembered()
+        self._go("runs")
+        self.refresh_data()
+
+    def refresh_data(self) -> None:
+        """Read the runs again, and the open run's cases."""
+        self.fetch("runs", partial(data.run_lines, self.ragtui.lab))
+        if self.view is not None:
+            self._list(keep=True)
+
+    def _remembered(self) -> None:
+        known = self.ragtui.memory.get("trace.query", {})
+        try:
+            self.query_wanted = msgspec.convert(known, CaseQuery)
+        except msgspec.ValidationError:
+            self.query_wanted = CaseQuery()
+
+    # -- levels -------------------------------------------------------------------------------------------------------
+
+    def _go(self, level: Level) -> None:
+        self.level = level
+        beside = self.app.size.width >= BESIDE
+        self.query_one("#trace-runs").display = level == "runs"
+        self.query_one("#trace-cases").display = level == "cases" or (level == "case" and beside)
+        self.query_one("#trace-case").display = level == "case" or (level == "cases" and beside)
+        focus = {"runs": "#trace-runs", "cases": "#case-rows", "case": "#case-grid"}[level]
+        self.query_one(focus).focus()
+        self._where()
+        self.refresh_bindings()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """What stands beside depends on the width."""
+        if self.focused is not None and self.focused.id != "case-filter":
+            self._go(self.level)
+
+    def _where(self) -> None:
+        line = Text("Runs", end="", no_wrap=True, style="bold" if self.level == "runs" else "dim")
+        if self.level == "runs":
+            line.append(f"   {len(self.lines):,}", "not bold dim")
+        if self.level != "runs" and self.view is not None:
+            record = self.view.record
+            line.append(" › ", "dim").append(f"{STATUS_GLYPHS[record.status]} {record.run_id} ", "not dim bold" if self.level == "cases" else "")
+            line.append_text(inert(record.provenance.name or "unnamed", width=30))
+            case = self.query_one(CasePane).view
+            if self.level == "case" and case is not None:
+                line.append(" › ", "dim").append_text(inert(case.case.id, "not dim bold"))
+                table = self.query_one(CasesPane).table
+                line.append(f"   {table.cursor + 1:,} of {table.count:,}", "dim")
+        self.query_one("#trace-where", Static).update(line)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what is possible on this level."""
+        if action in ("filter", "which", "tag", "sort", "clear"):
+            return self.level == "cases"
+        if action in ("step", "export"):
+            return self.level == "case"
+        if action == "back":
+            return self.level != "runs"
+        if action in ("manifest", "diff"):
+            return self.level != "runs" or bool(self.lines)
+        return True
+
+    def action_back(self) -> None:
+        """One level out; from the words of the filter to the cases."""
+        if self.focused is not None and self.focused.id == "case-filter":
+            self.query_one(CasesPane).table.focus()
+        elif self.level == "case":
+            self._go("cases")
+        elif self.level == "cases":
+            self._go("runs")
+
+    # -- what workers bring ---------------------------------------------------------------------------------------------
+
+    def on_loaded(self, message: Loaded) -> None:
+        """Keep and show."""
+        getattr(self, f"_got_{message.topic}")(message.value)
+
+    def on_failed(self, message: Failed) -> None:
+        """Where nothing can be shown, the reason stands in its place; otherwise a dialog."""
+        if message.topic == "runs":
+            table = self.query_one("#trace-runs", LazyTable)
+            table.empty = inert(f"✗ {message.error.message} {message.error.hint} ctrl+l tries again.").plain
+            table.reset(0)
+            return
+        self.query_one(CasesPane).table.unanswered()
+        self.ragtui.show_error(message.error)
+
+    def _got_runs(self, lines: tuple[RunLine, ...]) -> None:
+        self.lines = lines
+        table = self.query_one("#trace-runs", LazyTable)
+        table.empty = _NO_RUN
+        table.reset(len(lines), keep_cursor=True)
+        self._where()
+        self.refresh_bindings()
+
+    def _got_run(self, found: tuple[RunView, CaseOrder, CaseView | None]) -> None:
+        self.view, self.order, case = found
+        self._show_list(keep=False)
+        if case is not None:
+            self._got_case(case)
+        self._go("cases" if case is None else "case")
+
+    def _got_order(self, found: tuple[CaseOrder, bool]) -> None:
+        self.order, keep = found
+        self._show_list(keep=keep)
+
+    def _show_list(self, keep: bool) -> None:
+        assert self.view is not None
+        assert self.order is not None
+        self.query_one(CasesPane).show(self.view, self.query_wanted, self.order, keep_cursor=keep)
+
+    def _got_page(self, found: tuple[int, int, list[Any]]) -> None:
+        generation, offset, page = found
+        if self.view is not None:
+            self.query_one(CasesPane).table.put(generation, offset, cases_pane.rows(self.view, page))
+
+    def _got_case(self, view: CaseView) -> None:
+        assert self.view is not None
+        self.query_one(CasePane).show(view, self.view.decisive)
+        self._where()
+
+    def _got_export(self, path: Path) -> None:
+        root = self.ragtui.workspace.root
+        self.toast(f"Written to {path.relative_to(root) if path.is_relative_to(root) else path}.")
+
+    # -- runs and cases -------------------------------------------------------------------------------------------------
+
+    def on_show_run(self, message: ShowRun) -> None:
+        """Another screen sends here."""
+        self._open(message.run_id, None, message.case_id)
+
+    def _open(self, run_id: str, label: data.Label | None, case_id: str | None = None) -> None:
+        lab, wanted = self.ragtui.lab, self.query_wanted if case_id is None else CaseQuery()
+        self.query_wanted = wanted
+
+        def work() -> tuple[RunView, CaseOrder, CaseView | None]:
+            view = data.open_run(lab, run_id, label)
+            query = data.fitting(view, wanted)
+            case = data.case_view(lab, view, case_id) if case_id is not None else None
+            return view, data.case_order(lab, view, query), case
+
+        self.fetch("run", work)
+
+    def _list(self, keep: bool = False) -> None:
+        """Ask for the order of the cases anew."""
+        if self.view is None:
+            return
+        lab, view, query = self.ragtui.lab, self.view, self.query_wanted
+        self.ragtui.memory.set("trace.query", msgspec.to_builtins(query))
+        self.fetch("order", lambda: (data.case_order(lab, view, data.fitting(view, query)), keep))
+
+    def on_lazy_table_rows_wanted(self, message: LazyTable.RowsWanted) -> None:
+        """Runs are here; cases come from the store."""
+        if message.table.id == "trace-runs":
+            lines = self.lines[message.offset : message.offset + message.limit]
+            message.table.put(message.generation, message.offset, run_rows(lines))
+        elif self.view is not None and self.order is not None:
+            lab, view = self.ragtui.lab, self.view
+            generation, offset = message.generation, message.offset
+            indexes = self.order.indexes[offset : offset + message.limit].tolist()
+            self.fetch("page", lambda: (generation, offset, data.case_page(lab, view, indexes)))
+
+    def on_lazy_table_chosen(self, message: LazyTable.Chosen) -> None:
+        """Go in."""
+        if message.table.id == "trace-runs":
+            line = self.lines[message.index]
+            self._open(line.row.run_id, line.store)
+        else:
+            self._fetch_case(message.row.key)
+            self._go("case")
+
+    def on_lazy_table_moved(self, message: LazyTable.Moved) -> None:
+        """A case that stands beside its list follows the cursor, once it rests."""
+        if message.table.id == "case-rows" and message.row is not None and self.query_one("#trace-case").display:
+            self._after(_MOVING, partial(self._fetch_case, message.row.key))
+
+    def _after(self, seconds: float, call: Any) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(seconds, call)
+
+    def _fetch_case(self, case_id: str) -> None:
+        if self.view is not None:
+            self.fetch("case", partial(data.case_view, self.ragtui.lab, self.view, case_id))
+
+    def action_step(self, by: int) -> None:
+        """The case above or below in the list."""
+        table = self.query_one(CasesPane).table
+        table.go(table.cursor + by)
+        if (row := table.row_at(table.cursor)) is not None:
+            self._fetch_case(row.key)
+
+    # -- filters ----------------------------------------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        """Type words."""
+        self.query_one("#case-filter", Input).focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Narrow once the typing rests."""
+        if event.input.id == "case-filter" and event.value != self.query_wanted.text:
+            self.query_wanted = msgspec.structs.replace(self.query_wanted, text=event.value)
+            self._after(_TYPING, self._list)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """To the cases."""
+        self.query_one(CasesPane).table.focus()
+
+    def action_clear(self) -> None:
+        """All cases in their order."""
+        self._want(CaseQuery())
+
+    def _want(self, query: CaseQuery) -> None:
+        self.query_wanted = query
+        self.query_one("#case-filter", Input).value = query.text
+        self._list()
+
+    def action_which(self) -> None:
+        """Choose an outcome."""
+        rows = plain_rows([(kind, [Text(KIND_WORDS[kind])]) for kind in KINDS])
+        self._pick("Which cases", (Column("which", "cases"),), rows, self.query_wanted.kind, self._which)
+
+    def _which(self, kind: str) -> None:
+        self._want(msgspec.structs.replace(self.query_wanted, kind=msgspec.convert(kind, data.Kind)))
+
+    def action_tag(self) -> None:
+        """Choose a tag."""
+        if self.view is None:
+            return
+        items = [("", [Text("any tag"), Text(f"{self.view.record.cases:,}")])]
+        items += [(f"={tag}", [inert(tag), Text(f"{count:,}")]) for tag, count in self.view.tags]
+        columns = (Column("tag", "tag"), Column("cases", "cases", 8, right=True))
+        self._pick("Cases with the tag", columns, plain_rows(items), f"={self.query_wanted.tag}", self._tag)
+
+    def _tag(self, key: str) -> None:
+        self._want(msgspec.structs.replace(self.query_wanted, tag=key[1:] if key else None))
+
+    def action_sort(self) -> None:
+        """Choose a measure."""
+        if self.view is None:
+            return
+        rows = plain_rows([(name, [Text(name)]) for name in ("index", *self.view.record.measure_names)])
+        self._pick("Sort by", (Column("by", "worst first; again: best first"),), rows, self.query_wanted.sort, self._sort)
+
+    def _sort(self, name: str) -> None:
+        again = name == self.query_wanted.sort
+        turned = again and not self.query_wanted.descending
+        self._want(msgspec.structs.replace(self.query_wanted, sort=name, descending=turned))
+
+    def _pick(self, title: str, columns: Any, rows: Any, chosen: str, then: Any) -> None:
+        self.app.push_screen(Picker(title, columns, rows, chosen), lambda key: then(key) if key is not None else None)
+
+    # -- the run, the case ------------------------------------------------------------------------------------------
+
+    def _line(self) -> RunLine | None:
+        table = self.query_one("#trace-runs", LazyTable)
+        return self.lines[table.cursor] if table.cursor < len(self.lines) else None
+
+    def action_manifest(self) -> None:
+        """Show what produced the run."""
+        if self.level != "runs" and self.view is not None:
+            self._got_manifest(self.view)
+        elif (line := self._line()) is not None:
+            self.fetch("manifest", partial(data.open_run, self.ragtui.lab, line.row.run_id, line.store))
+
+    def _got_manifest(self, view: RunView) -> None:
+        self.app.push_screen(DocumentDialog(f"Manifest of {view.record.run_id}", data.manifest(view.record)))
+
+    def action_diff(self) -> None:
+        """Compare with the baseline."""
+        run_id = self.view.record.run_id if self.level != "runs" and self.view is not None else None
+        line = self._line()
+        if run_id is None and line is not None:
+            run_id = line.row.run_id
+        if run_id is not None:
+            self.ragtui.open_diff(None, run_id)
+
+    def action_copy(self) -> None:
+        """Copy what is under the cursor."""
+        text = self._under_cursor()
+        if text:
+            self.ragtui.copy(text)
+        else:
+            self.toast("Nothing is under the cursor.")
+
+    def _under_cursor(self) -> str:
+        if self.level == "runs":
+            line = self._line()
+            return line.row.run_id if line is not None else ""
+        if self.level == "cases":
+            table = self.query_one(CasesPane).table
+            row = table.row_at(table.cursor)
+            return row.key if row is not None else ""
+        view, hit = self.query_one(CasePane).view, self.query_one(StageGrid).hit
+        if view is None:
+            return ""
+        chunk = view.chunks.get(hit.ordinal) if hit is not None else None
+        return f"{chunk.name}\n{chunk.text}" if chunk is not None else view.case.id
+
+    def action_export(self) -> None:
+        """Write the case."""
+        view = self.query_one(CasePane).view
+        if self.view is not None and view is not None:
+            self.fetch("export", partial(data.export_case, self.ragtui.lab, self.view, view.case.id))

@@ -1,0 +1,50 @@
+"""A long text in a dialog: a manifest, an answer. It scrolls, and it can be copied whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from ragtui.tui.widgets.text import inert, inert_block
+
+if TYPE_CHECKING:
+    from ragtui.tui.app import RagtuiApp
+
+
+class DocumentDialog(ModalScreen[None]):
+    """Shows a text of unknown origin; `y` copies it as it is."""
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("escape,enter,q,m", "dismiss", "Close", id="document.close", tooltip="Close the text."),
+        Binding("y", "copy", "Copy", id="document.copy", tooltip="Copy the whole text."),
+    ]
+    DEFAULT_CSS = """
+    DocumentDialog .dialog { width: 95%; max-width: 120; height: 90%; }
+    DocumentDialog VerticalScroll { height: 1fr; max-height: 100%; }
+    """
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self._title, self._text = title, text
+
+    def compose(self) -> ComposeResult:
+        """The text."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = inert(self._title).plain.replace("[", "\\[")
+            box.border_subtitle = "y copies · esc closes"
+            with VerticalScroll():
+                yield Static(inert_block(self._text), markup=False)
+
+    def on_mount(self) -> None:
+        """Arrow keys scroll."""
+        self.query_one(VerticalScroll).focus()
+
+    def action_copy(self) -> None:
+        """Copy everything."""
+        cast("RagtuiApp", self.app).copy(self._text)
+        self.query_one(".dialog").border_subtitle = "handed to the clipboard · esc closes"

@@ -1,0 +1,141 @@
+"""One specification, executed again and again: the same bytes, wherever and in however many pieces it ran."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from ragtui.analysis.recorded import RecordedRun
+from ragtui.events import CaseFinished, RunFinished, RunStatus
+from ragtui.experiment.editing import read_plan
+from ragtui.experiment.plan import Plan
+from ragtui.experiment.presets import PRESETS, preset
+from ragtui.ids import canonical_json
+from ragtui.lab import Lab, open_lab
+from ragtui.providers.builtin import BuiltinEmbedder
+from ragtui.reports.records import comparable_trace
+from tests.workshop import make_workspace, own_lab, ragtui, resume
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_workspace(tmp_path_factory.mktemp("repeats") / "ws")
+
+
+def opened(folder: Path) -> Lab:
+    return open_lab(folder, execution="allow_runs", query_embedder=BuiltinEmbedder())
+
+
+def comparable(run: RecordedRun) -> list[bytes]:
+    return [canonical_json(comparable_trace(run, trace)) for trace in run.traces]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_two_runs_are_identical(workspace: Path, name: str) -> None:
+    lab = opened(workspace)
+    specification = lab.bind(preset(name))
+    first, second = lab.run(specification), lab.run(specification)
+    assert first.run_id != second.run_id
+    assert first.spec_id == second.spec_id
+    assert comparable(first) == comparable(second)
+    assert len(first.traces) == 40
+
+
+def test_another_process_and_hash_seed(workspace: Path) -> None:
+    """Artifacts are built anew too: each process has its own folder of them."""
+    folders = {seed: make_workspace(workspace.parent / f"seed-{seed}") for seed in ("1", "4242")}
+    for seed, folder in folders.items():
+        done = ragtui(folder, "run", "hybrid", "--display", "none", PYTHONHASHSEED=seed)
+        assert done.returncode == 0, done.stderr
+    lab = opened(workspace)
+    here = lab.run(lab.bind(preset("hybrid")))
+    for folder in folders.values():
+        there = open_lab(folder).recorded("latest")
+        assert there.spec_id == here.spec_id
+        assert comparable(there) == comparable(here)
+
+
+def test_the_store_keeps_what_was_yielded(workspace: Path) -> None:
+    lab = opened(workspace)
+    specification = lab.bind(preset("hybrid-weighted"))
+
+    async def collect() -> list[CaseFinished]:
+        events = lab.events(specification, run_id="kept")
+        return [event async for event in events if isinstance(event, CaseFinished)]
+
+    yielded = asyncio.run(collect())
+    assert [event.trace for event in yielded] == list(lab.recorded("kept").traces)
+
+
+def test_trace_json_keeps_every_duration_under_timings(workspace: Path) -> None:
+    lab = opened(workspace)
+    records = []
+    for _ in range(2):
+        run = lab.run(lab.bind(preset("hybrid")))
+        printed = ragtui(workspace, "trace", run.run_id, "q-003", "--json")
+        record = json.loads(printed.stdout)
+        assert set(record.pop("timings")) == {"bm25", "vector", "embed", "stages"}
+        assert record.pop("run_id") == run.run_id
+        records.append(record)
+    assert records[0] == records[1]
+    assert records[0]["results"][0].keys() == {"chunk", "rank", "score"}
+
+
+def test_in_pieces_is_as_in_one(workspace: Path) -> None:
+    """Foreign spans get their numbers as they are met; a run in three attempts still tells the same."""
+    lab = own_lab(workspace)
+    plan = _own_plan(workspace)
+    specification = lab.bind(plan)
+    whole = lab.run(specification)
+
+    asked: list[RunStatus] = []
+
+    async def begin(limit: int, resumed: bool) -> None:
+        asked.clear()
+        seen = 0
+        events = lab.events(
+            specification, run_id="pieces", resume=resumed, stop=lambda: asked[0] if asked else None
+        )
+        async for event in events:
+            seen += isinstance(event, CaseFinished)
+            if seen >= limit and not asked:
+                asked.append("interrupted")
+            if isinstance(event, RunFinished):
+                assert event.status == "interrupted"
+
+    asyncio.run(begin(5, False))
+    assert len(lab.recorded("pieces").traces) < 20
+    asyncio.run(begin(6, True))
+    pieces = resume(lab, "pieces", plan)
+    assert len(pieces.environments) == 3
+    assert comparable(pieces) == comparable(whole)
+
+
+def test_leaving_the_iterator_keeps_what_was_reported(workspace: Path) -> None:
+    lab = own_lab(workspace)
+    plan = _own_plan(workspace)
+
+    async def leave() -> set[str]:
+        seen = set()
+        events = lab.events(lab.bind(plan), run_id="left")
+        async for event in events:
+            if isinstance(event, CaseFinished):
+                seen.add(event.trace.case)
+            if len(seen) == 7:
+                break
+        await events.aclose()
+        return seen
+
+    seen = asyncio.run(leave())
+    assert lab.recover() == ["left"]
+    run = lab.recorded("left")
+    assert run.status == "interrupted"
+    assert seen <= set(run.trace_of)
+    assert resume(lab, "left", plan).status == "completed"
+
+
+def _own_plan(workspace: Path) -> Plan:
+    return read_plan(workspace / "own.toml")[0]
