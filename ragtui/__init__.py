@@ -59,7 +59,8 @@ _PUBLIC = {
     "RecordedRun": ("ragtui.analysis.recorded", "RecordedRun"),
     "RetrieverHit": ("ragtui.providers.protocols", "RetrieverHit"),
     "Specification": ("ragtui.experiment.specification", "Specification"),
-    "experiment": ("ragtui.experiment.builder", "experiment"),
+    # The package itself can be called: it takes this name as soon as anything of it is imported.
+    "experiment": ("ragtui.experiment", ""),
     "open": ("ragtui.lab", "open_lab"),
     "preset": ("ragtui.experiment.presets", "preset"),
     "summary": ("ragtui.analysis.summary", "summary"),
@@ -89,7 +90,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     module, attribute = _PUBLIC[name]
-    found = getattr(import_module(module), attribute)
+    loaded = import_module(module)
+    found = getattr(loaded, attribute) if attribute else loaded
     globals()[name] = found
     return found
 

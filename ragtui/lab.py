@@ -37,7 +37,8 @@ from ragtui.store.journal import JournalWriter, abandoned, cancel_requested, cle
 
 if TYPE_CHECKING:
     from ragtui.analysis.recorded import RecordedRun
-    from ragtui.execution.dependencies import PaidReplies
+    from ragtui.analysis.estimate import EstimateRow
+    from ragtui.execution.dependencies import Dependencies, EventSink, PaidReplies
     from ragtui.store.rows import Baseline, RunRecord
     from ragtui.store.store import Store
 
@@ -177,12 +178,11 @@ class Lab:
         When the iterator ends, the run is in the store. If it is closed early or the process dies, the journal is an
         interrupted run, which the next command recovers.
         """
-        from ragtui.engine import Attempt, Dependencies, run_experiment
+        from ragtui.engine import Attempt, run_experiment
 
         if self.execution != "allow_runs":
             raise InvalidInput("This workspace was opened for reading.", 'Open it with execution="allow_runs".')
         run_id = run_id or new_run_id()
-        evaluation = self._evaluation_of(specification)
         attempt = self._resumed(run_id, specification, only_errors) if resume else Attempt(run_id=run_id, provenance=provenance)
         journals = self.workspace.journals
 
@@ -192,19 +192,7 @@ class Lab:
         finished = False
         with JournalWriter.open(journals, run_id) as journal:
             clear_cancel(journals, run_id)
-            dependencies = Dependencies(
-                corpus=self.snapshot,
-                evaluation=evaluation,
-                cache=self.cache,
-                journal=journal,
-                embedder=self._embedder_for(specification.plan),
-                sources=self.retrievers,
-                generator=self._generator_for(specification.plan),
-                paid=self._paid(specification, spending),
-                max_calls=spending.max_calls,
-                max_cost=spending.max_cost,
-                stop=stop_or_cancel,
-            )
+            dependencies = self._dependencies(specification, spending, journal, stop_or_cancel)
             failure: RagtuiError | None = None
             try:
                 async with aclosing(run_experiment(specification, dependencies, attempt)) as events:
@@ -218,19 +206,44 @@ class Lab:
         if failure is not None:
             raise failure
 
-    def run(self, specification: Specification, *, provenance: Provenance = Provenance()) -> RecordedRun:
+    def _dependencies(
+        self, specification: Specification, spending: Spending, journal: EventSink, stop: Callable[[], RunStatus | None]
+    ) -> Dependencies:
+        from ragtui.execution.dependencies import Dependencies
+
+        plan = specification.plan
+        return Dependencies(
+            corpus=self.snapshot,
+            evaluation=self.evaluation(plan.evaluation, tier_of(plan)),
+            cache=self.cache,
+            journal=journal,
+            embedder=self._embedder_for(plan),
+            sources=self.retrievers,
+            generator=self._generator_for(plan),
+            paid=self._paid(specification, spending),
+            max_calls=spending.max_calls,
+            max_cost=spending.max_cost,
+            stop=stop,
+        )
+
+    def estimate(self, specification: Specification, spending: Spending = Spending()) -> list[EstimateRow]:
+        """What a run of the generation tier would take, by mode; asks no model and records nothing."""
+        from ragtui.analysis.estimate import Nowhere, estimate
+
+        return asyncio.run(estimate(specification, self._dependencies(specification, spending, Nowhere(), lambda: None)))
+
+    def run(
+        self, specification: Specification, *, provenance: Provenance = Provenance(), spending: Spending = Spending()
+    ) -> RecordedRun:
         """Execute, record, and give the recorded run. For scripts; inside an event loop use `events`."""
         run_id = new_run_id()
 
         async def drain() -> None:
-            async for _ in self.events(specification, provenance=provenance, run_id=run_id):
+            async for _ in self.events(specification, provenance=provenance, run_id=run_id, spending=spending):
                 pass
 
         asyncio.run(drain())
         return self.recorded(run_id)
-
-    def _evaluation_of(self, specification: Specification) -> EvaluationSet:
-        return self.evaluation(specification.plan.evaluation, tier_of(specification.plan))
 
     def _generator_for(self, plan: Plan) -> Generator | None:
         return self.generator if plan.generation is not None and plan.generation.model != MOCK else None
@@ -324,6 +337,21 @@ class Lab:
                 raise
         return self.recorded(name)
 
+    def recent(self, count: int) -> list[RecordedRun]:
+        """The newest finished retrieval runs over the corpus and suites of the newest one, oldest first.
+
+        The reference store's runs count where the working store has too few.
+        """
+        stores = [self.store] + ([self.reference] if self.reference is not None else [])
+        rows = [(store, row) for store in stores for row in store.runs() if row.status == "completed"]
+        rows = [(store, row) for store, row in rows if row.tier == "retrieval"]
+        if not rows:
+            return []
+        newest = rows[0][1]
+        same = [(s, row) for s, row in rows if (row.corpus_id, row.suites) == (newest.corpus_id, newest.suites)]
+        distinct = {row.spec_id: (store, row) for store, row in reversed(same)}
+        return [recorded_run(store, row.run_id) for store, row in list(distinct.values())[-count:]]
+
     # -- baselines ----------------------------------------------------------------------------------------------------
 
     @property
@@ -372,6 +400,28 @@ def plan_embedder(plan: Plan, workspace: Workspace) -> Embedder | None:
         normalize=recipe.normalize,
         cache=workspace.embeddings,
     )
+
+
+def plan_retrievers(plan: Plan, workspace: Workspace) -> dict[str, Callable[..., Any]]:
+    """The retrievers that the plan's python and http channels name, by their source."""
+    from ragtui.providers.retrieval import http_retriever, imported_retriever
+
+    found: dict[str, Callable[..., Any]] = {}
+    for channel in plan.retrieval.channels.values():
+        if channel.kind == "python" and channel.source:
+            found[channel.source] = imported_retriever(channel.source)
+        elif channel.kind == "http" and channel.source:
+            found[channel.source] = http_retriever(channel.source, workspace.profiles)
+    return found
+
+
+def plan_generator(plan: Plan, workspace: Workspace) -> Generator | None:
+    """The model that the plan names, made from the workspace's profiles; None in the retrieval tier and for `mock`."""
+    from ragtui.providers.select import generator_named
+
+    if plan.generation is None or plan.generation.model == MOCK:
+        return None
+    return generator_named(plan.generation.model, workspace.profiles)
 
 
 def recorded_run(store: Store, run_id: str) -> RecordedRun:

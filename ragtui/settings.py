@@ -23,6 +23,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     the model, or for a local kind a folder. Times are seconds: `timeout` for one wait on the network, `deadline` for
     one request with all its retries. `batch` and `batch_characters` bound the texts of one request. `revision` tells
     models apart that a server serves under one name without a digest.
+
+    `input_price` and `output_price` are for a million tokens of prompt and of answer, in whatever currency.
     """
 
     kind: Literal["ollama", "openai", "model2vec", "sentence-transformers", "retriever"]
@@ -37,6 +39,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     timeout: Annotated[float, msgspec.Meta(gt=0)] = 60.0
     deadline: Annotated[float, msgspec.Meta(gt=0)] = 300.0
     retries: Annotated[int, msgspec.Meta(ge=0, le=20)] = 4
+    input_price: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    output_price: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
 
 class SuiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

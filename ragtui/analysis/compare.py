@@ -12,6 +12,7 @@ from ragtui.analysis.comparability import Pairing, Revisions, pair
 from ragtui.analysis.contrast import BoolArray, MeasureChange, Role, applies, contrast, score_columns
 from ragtui.analysis.flips import Flip, find_flips, flip_measure_of
 from ragtui.analysis.gates import gating_measures, roles_of, with_roles
+from ragtui.analysis.goldens import by_golden
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.statistics import FloatArray
 from ragtui.analysis.verdict import TOLERANCE, Evidence, Mode, Verdict, decide
@@ -66,23 +67,24 @@ def compare(
 ) -> Comparison:
     """Compare over the shared cases; ComparisonRefused where the numbers would not mean the same.
 
-    The new run's plan says which measures gate. One that a run does not report is computed from that run's traces.
-    `documents` as in `comparability.pair`.
+    In the generation tier a case is a golden, its repeats averaged. The new run's plan says which measures gate; one
+    of rankings that a run does not report is computed from that run's traces. `documents` as in `comparability.pair`.
     """
+    base, new = by_golden(base), by_golden(new)
     pairing = pair(base, new, tag, documents)
     case_of = {case.id: case for case in new.cases}
     cases = [case_of[name] for name in pairing.shared]
     gating = gating_measures(new.specification.plan)
     names, not_compared = _comparable(base, new, [str(measure) for measure in gating])
     old, present = score_columns(base, cases, names), score_columns(new, cases, names)
-    applicable = applies(cases, names)
+    applicable = applies(cases, names) | _unanswered(base, new, cases, names)
     table = contrast(names, old, present, applicable)
     roles = roles_of(gating, table)
     table = with_roles(table, roles)
     gates = {name: table[name] for name in roles}
     unreported = [name for name in roles if name not in base.measures or name not in new.measures]
     evidence = Evidence(
-        identical=_identical(base, new, pairing.shared),
+        identical=new.tier == "retrieval" and _identical(base, new, pairing.shared),
         equal_cases=pairing.equal,
         unfinished=_unfinished(base, pairing) or _unfinished(new, pairing),
         not_compared=tuple(str(measure) for measure in gating if str(measure) in not_compared),
@@ -128,7 +130,7 @@ def _comparable(base: RecordedRun, new: RecordedRun, gating: Sequence[str]) -> t
         shallow = [run.run_id for run in (base, new) if cutoff > run.specification.plan.retrieval.results]
         if not same_chunks and parse_measure(name).level == "chunk":
             refused[name] = "it counts chunks, and the two runs have different chunk sets"
-        elif lacking and name not in gating:
+        elif lacking and (name not in gating or parse_measure(name).of_answers):
             refused[name] = f"not reported by {' and '.join(lacking)}"
         elif lacking and shallow:
             refused[name] = f"{' and '.join(shallow)} kept fewer results than it looks at"
@@ -158,6 +160,17 @@ def _by_tag(
         table = contrast(names, base[chosen], new[chosen], applicable[chosen])
         tables[tag] = {name: msgspec.structs.replace(row, role=roles.get(name, "")) for name, row in table.items()}
     return tables
+
+
+def _unanswered(
+    base: RecordedRun, new: RecordedRun, cases: Sequence[EvaluationCase], names: Sequence[str]
+) -> BoolArray:
+    """Where a measure of answers lacks one: the case failed or never finished in a run."""
+    done = [
+        all(case.id in run.trace_of and run.trace_of[case.id].error is None for run in (base, new)) for case in cases
+    ]  # fmt: skip
+    of_answers = np.array([parse_measure(name).of_answers for name in names], dtype=np.bool_)
+    return ~np.array(done, dtype=np.bool_)[:, None] & of_answers
 
 
 def _unfinished(run: RecordedRun, pairing: Pairing) -> bool:

@@ -72,12 +72,12 @@ class MeasureChange(msgspec.Struct, frozen=True, kw_only=True):
 def score_columns(run: RecordedRun, cases: Sequence[EvaluationCase], names: Sequence[str]) -> FloatArray:
     """Scores of shape (cases, names), NaN where a case is unscored or never finished.
 
-    A measure that the run does not report is computed from its traces.
+    A measure of rankings that the run does not report is computed from its traces.
     """
     scores = np.full((len(cases), len(names)), np.nan)
     finished = [(row, case, run.trace_of[case.id]) for row, case in enumerate(cases) if case.id in run.trace_of]
     traces = [trace for _, _, trace in finished]
-    unreported = [name for name in names if name not in run.measures]
+    unreported = [name for name in names if name not in run.measures and not parse_measure(name).of_answers]
     if unreported:
         scorer = Scorer([parse_measure(name) for name in unreported], run.documents)
         again = scorer.scored([case for _, case, _ in finished], traces, *run.columns)
@@ -91,10 +91,16 @@ def score_columns(run: RecordedRun, cases: Sequence[EvaluationCase], names: Sequ
 
 
 def applies(cases: Sequence[EvaluationCase], names: Sequence[str]) -> BoolArray:
-    """Shape (cases, names): whether a case has something to find for a measure, found or not."""
+    """Shape (cases, names): whether a case has something to find for a measure, found or not.
+
+    False for measures of answers: what they are about is known from the answer alone.
+    """
     measures = [parse_measure(name) for name in names]
     judged = [_judgment(case) for case in cases]
-    rows = [[unscored_reason(measure, judgment) is None for measure in measures] for judgment in judged]
+    rows = [
+        [not measure.of_answers and unscored_reason(measure, judgment) is None for measure in measures]
+        for judgment in judged
+    ]
     return np.array(rows, dtype=np.bool_).reshape(len(cases), len(names))
 
 

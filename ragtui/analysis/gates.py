@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ragtui.analysis.contrast import MeasureChange, Role
+from ragtui.analysis.modes import UNSTABLE
 from ragtui.analysis.statistics import holm
 from ragtui.experiment.plan import Plan
 from ragtui.metrics.measure import Measure, parse_measure, with_relevance
@@ -15,8 +16,12 @@ REFUSAL_GUARD = "nonEmptyRateOnRefusal"
 
 
 def gating_measures(plan: Plan) -> tuple[Measure, ...]:
-    """The measures that decide, the primary first, at the plan's relevance; the refusals' rate is always the last."""
-    declared = (parse_measure(name) for name in (plan.metrics.primary, *plan.metrics.guards, REFUSAL_GUARD))
+    """The measures that decide, the primary first, at the plan's relevance.
+
+    How often refusals get results is always among them; in the generation tier so is how often answers are unstable.
+    """
+    always = (REFUSAL_GUARD,) if plan.generation is None else (REFUSAL_GUARD, UNSTABLE)
+    declared = (parse_measure(name) for name in (plan.metrics.primary, *plan.metrics.guards, *always))
     at_relevance = (
         with_relevance(measure, plan.metrics.relevance) if measure.rel == 1 else measure for measure in declared
     )

@@ -141,6 +141,8 @@ def beyond(run: RecordedRun, plan: Plan) -> tuple[str, ...]:
     """What of the plan cannot be answered from the recorded hits: one sentence each, none if all can."""
     recorded = run.specification.plan
     reasons = []
+    if run.tier == "generation" or plan.generation is not None:
+        reasons.append("generation: other results need other answers, which takes the model.")
     if plan.chunking != recorded.chunking:
         reasons.append("chunking: other chunks need another index.")
     lexical = plan.lexical

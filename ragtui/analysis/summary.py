@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import numpy as np
 
+from ragtui.analysis.modes import headline_mode, mode_summary
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.metrics.aggregate import Estimate, Summary, summarise
@@ -39,7 +40,12 @@ class Miss(msgspec.Struct, frozen=True):
 
 
 def summary(run: RecordedRun) -> Summary:
-    """Estimates of every measure, overall and by tag. The sampling unit is the golden."""
+    """Estimates of every measure, overall and by tag. The sampling unit is the golden.
+
+    In the generation tier they are those of the mode that stands for the run, repeats averaged.
+    """
+    if run.tier == "generation":
+        return mode_summary(run, headline_mode(run))
     return summarise_cases(run.measures, run.cases, run.trace_of)
 
 

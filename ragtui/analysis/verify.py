@@ -11,9 +11,10 @@ from ragtui.analysis.recorded import RecordedRun
 from ragtui.artifacts.ranking import Ranking
 from ragtui.experiment.validate import measures_of
 from ragtui.inputs.evaluation import EvaluationCase
+from ragtui.pipeline.answer_scoring import scored_answer
 from ragtui.pipeline.scoring import Scorer
 from ragtui.pipeline.stages import run_stages
-from ragtui.trace import CaseTrace, Hits
+from ragtui.trace import CaseTrace, ChunkRef, Hits
 
 
 class Verification(msgspec.Struct, frozen=True):
@@ -40,11 +41,18 @@ def verify_run(run: RecordedRun) -> Verification:
     for trace in run.traces:
         if trace.error is not None:
             continue
-        recomputed = recompute(run, trace)
+        # A mode that does not search has no channels, and no list to take anew.
+        recomputed = recompute(run, trace) if trace.channels or run.tier == "retrieval" else trace
         rescored = scorer.scored([cases[trace.case]], [recomputed], doc, start, end)[0]
+        if run.tier == "generation":
+            rescored = scored_answer(cases[trace.case], rescored, run.measures, _injected(run, trace))
         differences += _differences(trace, rescored, cases[trace.case])
         numbers += sum(map(len, (trace.results.scores, trace.fused.scores if trace.fused else (), trace.scores)))
     return Verification(run.run_id, len(run.traces), numbers, tuple(differences))
+
+
+def _injected(run: RecordedRun, trace: CaseTrace) -> list[ChunkRef]:
+    return [] if trace.answered is None else [run.chunk_of[chunk] for chunk in trace.answered.context]
 
 
 def recompute(run: RecordedRun, trace: CaseTrace) -> CaseTrace:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ragtui.cli import compare, corpus, inspect, live, maintain, run, score, spec
+from ragtui.cli import compare, corpus, generate, imports, inspect, live, maintain, run, score, spec
 from ragtui.cli.context import Where
 
 app = typer.Typer(
@@ -54,5 +54,5 @@ def root(
         raise typer.Exit(open_app(context))
 
 
-for module in (run, inspect, compare, live, corpus, spec, maintain, score):
+for module in (run, generate, inspect, compare, live, corpus, spec, maintain, score, imports):
     module.register(app)

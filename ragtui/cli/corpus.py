@@ -1,4 +1,4 @@
-"""`corpus check | status | ingest | reset`: the frozen inputs and what is built from them."""
+"""`corpus check | status | ingest | health | reset`: the frozen inputs and what is built from them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
     group.command("check")(check)
     group.command("status")(status)
     group.command("ingest")(ingest)
+    group.command("health")(health)
     group.command("reset")(reset)
     app.add_typer(group)
 
@@ -83,6 +84,26 @@ def ingest(
     else:
         for kind, artifact_id in built.items():
             typer.echo(f"{kind:8} {artifact_id}")
+
+
+def health(
+    context: typer.Context,
+    runs: Annotated[int, typer.Option("--runs", min=1, help="How many of the newest runs are read.")] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge the suite by the stored runs: questions that decide, that never vary, that are alike; what is not judged.
+
+    Example: ragtui corpus health --runs 4
+    """
+    from ragtui.analysis.health import suite_health
+    from ragtui.cli.context import reading_lab
+    from ragtui.cli.diagnosing import health_report
+
+    found = suite_health(reading_lab(context).recent(runs))
+    if as_json:
+        print_json(found)
+    else:
+        console().print(health_report(found))
 
 
 def reset(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from ragtui.analysis.progress import Progress
 from ragtui.cli.output import say
 from ragtui.events import Notice, RunEvent, RunStarted, StageProgress
+from ragtui.inputs.text import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -102,7 +103,7 @@ class RichDisplay:
         self._progress.add(event)
         now = time.monotonic()
         if isinstance(event, Notice):
-            self._live.console.print(event.message)
+            self._live.console.print(printable(event.message))
         if now - self._last >= _RICH_SECONDS:
             self._last = now
             self._live.update(self._picture(), refresh=True)
@@ -113,7 +114,7 @@ class RichDisplay:
         from rich.text import Text
 
         done, total = self._progress.position()
-        parts: list[Any] = [Text(self._progress.line()), ProgressBar(total=max(total, 1), completed=done, width=60)]
+        parts: list[Any] = [Text(printable(self._progress.line())), ProgressBar(total=max(total, 1), completed=done, width=60)]
         estimates = self._progress.estimates()
         if estimates:
             shown = "   ".join(f"{name} {value:.3f}" for name, value in estimates.items() if "Rate" not in name)

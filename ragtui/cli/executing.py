@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from ragtui.cli.output import Display, resolve_display, say
@@ -14,16 +16,17 @@ if TYPE_CHECKING:
     from ragtui.analysis.recorded import RecordedRun
     from ragtui.experiment.plan import Provenance
     from ragtui.experiment.specification import Specification
-    from ragtui.lab import Lab
+    from ragtui.lab import Lab, Spending
 
 
 def execute(
     lab: Lab, specification: Specification, provenance: Provenance, display: Display, as_json: bool,
-    run_id: str | None = None, resume: bool = False,
+    run_id: str | None = None, resume: bool = False, only_errors: bool = False, spending: Spending | None = None,
 ) -> RecordedRun:  # fmt: skip
     """Run to the end with a live display; the first ctrl-c finishes what is in flight, the second leaves at once."""
     from ragtui.cli.display import live_display
     from ragtui.events import RunFinished, RunStarted, RunStatus
+    from ragtui.lab import Spending
 
     shown = live_display("none" if as_json and display == "auto" else resolve_display(display))
     asked: list[RunStatus] = []
@@ -42,8 +45,9 @@ def execute(
 
     async def follow() -> None:
         async for event in lab.events(
-            specification, provenance=provenance, stop=lambda: asked[0] if asked else None, run_id=run_id, resume=resume
-        ):
+            specification, provenance=provenance, stop=lambda: asked[0] if asked else None, run_id=run_id, resume=resume,
+            only_errors=only_errors, spending=spending or Spending(),
+        ):  # fmt: skip
             if isinstance(event, RunStarted):
                 started.append(event.run_id)
             elif isinstance(event, RunFinished):
@@ -52,7 +56,9 @@ def execute(
 
     previous = [signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)]
     try:
-        asyncio.run(follow())
+        # A retriever of one's own may print; results alone go to stdout.
+        with redirect_stdout(sys.stderr):
+            asyncio.run(follow())
     except RagtuiError as error:
         if not started or not last:
             raise

@@ -54,6 +54,7 @@ def show(
     separation: Annotated[
         bool, typer.Option("--separation", help="How well each score separates relevant from irrelevant hits.")
     ] = False,
+    lost: Annotated[bool, typer.Option("--lost", help="Where the gold was lost: a cause for each miss.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show a run: measures with intervals, by tag, and its worst misses.
@@ -71,6 +72,13 @@ def show(
 
         rows = separation_rows(recorded)
         _print(listing.separation_table(rows), as_json, {"separation": rows})
+    elif lost:
+        from ragtui.analysis.attribution import attribute, attribution
+        from ragtui.cli.diagnosing import lost_report
+
+        misses = attribute(recorded)
+        found = attribution(recorded, misses)
+        _print(lost_report(found, misses, None if verbose else 10), as_json, {"lost": found, "misses": misses})
     else:
         emit(recorded, verbose, as_json)
 

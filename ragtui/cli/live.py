@@ -11,6 +11,7 @@ from ragtui.cli.context import reading_lab, workspace_of
 from ragtui.cli.options import RunArgument
 from ragtui.cli.output import console, say
 from ragtui.errors import InvalidInput
+from ragtui.inputs.text import printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +43,7 @@ async def _follow(path: Path) -> None:
     from ragtui.cli.display import PlainDisplay
     from ragtui.store.journal import follow
 
-    display = PlainDisplay(write=typer.echo)
+    display = PlainDisplay(write=lambda line: typer.echo(printable(line)))
     async for events in follow(path):
         for event in events:
             display.show(event)

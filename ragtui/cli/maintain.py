@@ -29,7 +29,7 @@ def prune(
     """
     from ragtui.cli.corpus_view import megabytes
     from ragtui.cli.pruning import plan_pruning
-    from ragtui.cli.render import table
+    from ragtui.cli.render import safe, table
 
     lab = reading_lab(context)
     planned = plan_pruning(lab, keep)
@@ -38,7 +38,7 @@ def prune(
     else:
         made = table("what", "frees", right=("frees",))
         for item in planned:
-            made.add_row(item.what, megabytes(item.size))
+            made.add_row(safe(item.what), megabytes(item.size))
         console().print(made) if planned else say("There is nothing to prune.")
     if not yes:
         if planned and not as_json:

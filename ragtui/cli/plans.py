@@ -9,7 +9,7 @@ import msgspec
 
 from ragtui.experiment.editing import edit, read_plan
 from ragtui.experiment.plan import Plan, Provenance
-from ragtui.experiment.presets import preset
+from ragtui.experiment.presets import PRESETS, preset
 from ragtui.experiment.validate import check_plan
 
 PLAN_SUFFIXES = (".toml", ".json", ".py")
@@ -21,7 +21,8 @@ def chosen_plan(
 ) -> tuple[Plan, Provenance]:  # fmt: skip
     """The plan that a preset's name or a file's path means, with the options applied; faults are listed at once."""
     path = Path(text)
-    if path.suffix in PLAN_SUFFIXES or path.exists():
+    # A folder or file that happens to have a preset's name does not hide the preset.
+    if text not in PRESETS and (path.suffix in PLAN_SUFFIXES or path.is_file()):
         plan, provenance = read_plan(path)
         provenance = provenance if provenance.name else msgspec.structs.replace(provenance, name=path.stem)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,7 +32,7 @@ def table(*columns: str, right: Sequence[str] = (), flexible: Sequence[str] = ()
     for name in columns:
         justify: Literal["left", "right"] = "right" if name in right else "left"
         # Rich takes width from columns that may wrap; their cells are one line each and end in an ellipsis.
-        made.add_column(name, justify=justify, no_wrap=name not in flexible, overflow="ellipsis")
+        made.add_column(printable(name), justify=justify, no_wrap=name not in flexible, overflow="ellipsis")
     return made
 
 
@@ -94,8 +95,12 @@ def run_report(run: RecordedRun, worst: int | None = 5) -> RenderableType:
     """What `run` and `show` print: identity, measures, tags, worst misses, and the commands that go on from here."""
     from ragtui.analysis.summary import counts, decisive_measure, misses, summary
 
-    estimates = summary(run)
     tally = counts(run.cases, run.trace_of)
+    if run.tier == "generation":
+        from ragtui.cli.generation_view import generation_parts
+
+        return Group(_identity(run), *generation_parts(run, worst is None), _closing(run, tally.errors))
+    estimates = summary(run)
     primary = decisive_measure(run.measures, run.specification.plan.metrics.primary)
     sizes: dict[str, int] = {}
     for case in run.cases:
@@ -137,7 +142,7 @@ def _closing(run: RecordedRun, errors: int) -> Text:
         text.append(f"   continue: ragtui resume {run.run_id}", style="not bold")
     elif run.traces:
         example = run.traces[0].case
-        text.append(f"   look closer: ragtui trace {run.run_id} {printable(example)}", style="not bold dim")
+        text.append(f"   look closer: ragtui trace {run.run_id} {printable(shlex.quote(example))}", style="not bold dim")
     return text
 
 
@@ -147,5 +152,5 @@ def pairs(rows: Mapping[str, Any]) -> Table:
     made.add_column(style="dim", no_wrap=True)
     made.add_column(overflow="fold")
     for name, value in rows.items():
-        made.add_row(name, value if isinstance(value, Text) else Text(printable(str(value))))
+        made.add_row(printable(name), value if isinstance(value, Text) else Text(printable(str(value))))
     return made

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from ragtui.cli.output import console, print_json, say
 from ragtui.cli.options import JsonOption
+from ragtui.cli.output import console, print_json, say
 from ragtui.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -89,7 +89,7 @@ def diff(
     else:
         made = table("field", "old", "new", flexible=("old", "new"))
         for path, a, b in found:
-            made.add_row(path, safe(_value(a)), safe(_value(b)))
+            made.add_row(safe(path), safe(_value(a)), safe(_value(b)))
         console().print(made)
     raise typer.Exit(EXIT_GATE_FAILED if found else 0)
 

@@ -30,7 +30,7 @@ def trace_report(run: RecordedRun, case_id: str, depth: int) -> RenderableType:
         parts.append(Text(f"note: {printable(note)}"))
     parts += [heading("Measures"), _measures(trace)]
     timings = "   ".join(f"{name} {milliseconds:.2f} ms" for name, milliseconds in trace.timings.items())
-    parts.append(Text(f"\n{timings}", style="dim"))
+    parts.append(Text(f"\n{printable(timings)}", style="dim"))
     return Group(*parts)
 
 

@@ -19,6 +19,7 @@ from ragtui.experiment.cases import CaseName, parse_case
 from ragtui.experiment.specification import Specification
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.pipeline.answer_scoring import AnswerScorer
+from ragtui.pipeline.generate import request_for
 from ragtui.trace import AnswerTrace, CaseTrace
 
 # Cases beyond those that the model works on: retrieval and prompt of the next are ready when a place is free.
@@ -42,6 +43,7 @@ class GenerationExecution:
             raise ValueError("the plan has no generation")
         self._cases, self._dependencies = cases, dependencies
         self._generator = dependencies.generator
+        self._recipe = recipe
         limits = (dependencies.max_calls, dependencies.max_cost)
         self._asker = Asker(self._generator, recipe, dependencies.paid, *limits) if self._generator else None
         self._answering = Answering(specification.plan, recipe, prepared.table, self._asker)
@@ -55,7 +57,9 @@ class GenerationExecution:
         """The events of each case, or group of echoes, as it completes."""
         try:
             if self._generator is not None:
-                yield [Notice(message=message) for message in await self._generator.prepare()]
+                notices = await self._generator.prepare(request_for(self._recipe, (), 1))
+                if notices:
+                    yield [Notice(message=message) for message in notices]
             size, most = (GROUP, 2) if self._generator is None else (1, self._generator.concurrency + _AHEAD)
 
             def limit() -> int:

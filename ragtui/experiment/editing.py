@@ -31,15 +31,15 @@ def plan_from(data: Mapping[str, Any], source: str = "plan") -> tuple[Plan, Prov
         if not isinstance(base, str):
             raise InvalidInput(f"{source}: preset is not a name.", f"Presets: {', '.join(PRESETS)}.")
         fields = _merge(canonical(preset(base)), fields)
-    unknown = _unknown(fields)
-    if unknown:
-        raise InvalidInput(
-            f"{source}: {'; '.join(unknown)}.", "Correct the names; `ragtui help plans` lists the fields."
-        )
+    faults = _faults(fields, Plan)
+    if isinstance(provenance, Mapping):
+        faults += _faults(provenance, Provenance, "provenance.")
+    if faults:
+        raise InvalidInput(f"{source}: {'; '.join(faults)}.", "`ragtui spec show hybrid` lists the fields.")
     try:
         return msgspec.convert(fields, Plan), msgspec.convert(provenance, Provenance)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"{source}: {_readable(error)}.", "`ragtui help plans` lists the fields.") from error
+        raise InvalidInput(f"{source}: {error}.", "`ragtui spec show hybrid` lists the fields.") from error
 
 
 def read_plan(path: Path) -> tuple[Plan, Provenance]:
@@ -56,7 +56,7 @@ def read_plan(path: Path) -> tuple[Plan, Provenance]:
         try:
             data = json.loads(text)
         except ValueError as error:
-            raise InvalidInput(f"{path}:{getattr(error, 'lineno', 1)}: is not JSON: {error}.", "") from error
+            raise InvalidInput(f"{path}:{getattr(error, 'lineno', 1)}: is not JSON: {error}.", "Mend the line.") from error
     else:
         data = parse_toml(text, str(path))
     if not isinstance(data, dict):
@@ -128,34 +128,41 @@ def _value(raw: str) -> Any:
         return raw
 
 
-def _unknown(data: Mapping[str, Any], struct: type[msgspec.Struct] = Plan, path: str = "") -> list[str]:
-    """Each unknown field with its path and the nearest known name."""
+def _faults(data: Mapping[str, Any], struct: type[msgspec.Struct], path: str = "") -> list[str]:
+    """Each unknown field with the nearest known name, each wrong type, and each missing field, with its path."""
     known = {field.name: field for field in msgspec.structs.fields(struct)}
     faults = []
     for key, value in data.items():
+        place = f"{path}{key}"
         if key not in known:
             near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
-            faults.append(f"unknown field {path}{key}" + (f" (did you mean {path}{near[0]}?)" if near else ""))
+            faults.append(f"unknown field {place}" + (f" (did you mean {path}{near[0]}?)" if near else ""))
             continue
-        faults += _unknown_inside(known[key].type, value, f"{path}{key}.")
-    return faults
+        annotation = known[key].type
+        inner = _struct_in(annotation)
+        if inner is None or not isinstance(value, Mapping):
+            faults += _mistyped(value, annotation, place)
+        elif typing.get_origin(annotation) is dict:
+            for name, item in value.items():
+                nested = f"{place}.{name}"
+                table = isinstance(item, Mapping)
+                faults += _faults(item, inner, f"{nested}.") if table else _mistyped(item, inner, nested)
+        else:
+            faults += _faults(value, inner, f"{place}.")
+    missing = [name for name, field in known.items() if field.required and name not in data]
+    return faults + [f"Object missing required field `{path}{name}`" for name in missing]
 
 
-def _unknown_inside(annotation: Any, value: Any, path: str) -> list[str]:
-    """Look into a nested recipe, an optional one, or a table of them by name."""
-    if not isinstance(value, Mapping):
-        return []
+def _struct_in(annotation: Any) -> type[msgspec.Struct] | None:
+    """The recipe in a field's type: itself, an optional one, or one in a table by name."""
     options = (annotation, *typing.get_args(annotation))
-    struct = next(
-        (option for option in options if isinstance(option, type) and issubclass(option, msgspec.Struct)), None
-    )
-    if struct is None:
-        return []
-    if typing.get_origin(annotation) is dict:
-        inner = [(f"{path}{name}.", item) for name, item in value.items() if isinstance(item, Mapping)]
-        return [fault for place, item in inner for fault in _unknown(item, struct, place)]
-    return _unknown(value, struct, path)
+    return next((option for option in options if isinstance(option, type) and issubclass(option, msgspec.Struct)), None)
 
 
-def _readable(error: msgspec.ValidationError) -> str:
-    return str(error).replace(" - at `$.", " at `").replace("[...]", "")
+def _mistyped(value: Any, annotation: Any, place: str) -> list[str]:
+    try:
+        msgspec.convert(value, annotation)
+    except msgspec.ValidationError as error:
+        reason, _, inside = str(error).partition(" - at `$")
+        return [f"{reason} at `{place}{inside.rstrip('`').replace('[...]', '')}`"]
+    return []

@@ -16,6 +16,7 @@ from ragtui.inputs.text import read_text
 Grade = Literal["0_IRRELEVANT", "1_TANGENTIAL", "2_SUBSTANTIAL", "3_AUTHORITATIVE"]
 GRADES: dict[str, int] = {"0_IRRELEVANT": 0, "1_TANGENTIAL": 1, "2_SUBSTANTIAL": 2, "3_AUTHORITATIVE": 3}
 SUITE_SUFFIX = ".jsonl"
+_EXAMPLE = 'E.g. {"id": "boil-01", "query": "How long?", "relevantDocIds": ["water-boiling"], "tags": ["numeric"]}.'
 
 
 class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,7 +117,7 @@ def _parse(line: str, file: str, number: int) -> Golden | Problem:
     try:
         return msgspec.convert(record, Golden)
     except msgspec.ValidationError as error:
-        return Problem(file, number, f"{_plain(error)}.", "See `ragtui help goldens` for an example.")
+        return Problem(file, number, f"{_plain(error)}.", _EXAMPLE)
 
 
 def _unknown_field(key: Any) -> str:

@@ -7,7 +7,7 @@ import inspect
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -21,6 +21,8 @@ from ragtui.pipeline.chunk_table import ChunkTable
 from ragtui.pipeline.query import Query
 from ragtui.providers.protocols import RetrieverHit
 from ragtui.trace import CaseError
+
+_LONGEST_MESSAGE = 2000
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -101,7 +103,10 @@ class CallableChannel:
         try:
             found = await asyncio.wait_for(self._called(query.text), self._timeout)
             ranking, notes = self._ranking(found)
-        except TimeoutError:
+        except TimeoutError as error:
+            # A retriever's own network may time out as well; that is its failure, not our patience.
+            if _elapsed(started) < self._timeout * 1000:
+                return self._failed(started, "retriever_failed", f"raised TimeoutError: {error}")
             return self._failed(started, "timeout", f"did not answer within {self._timeout:g} s")
         except (IsolationLeak, ProviderUnavailable):
             raise
@@ -112,9 +117,19 @@ class CallableChannel:
         return Answer(ranking, _elapsed(started), notes=tuple(notes))
 
     async def _called(self, query: str) -> Any:
-        if _is_async(self._call):
-            return await self._call(query, self._depth)
-        return await _in_daemon_thread(lambda: self._call(query, self._depth))
+        if not _is_async(self._call):
+            found = await _in_daemon_thread(lambda: _drained(self._call(query, self._depth)))
+            if not inspect.isawaitable(found):
+                return found
+        else:
+            found = self._call(query, self._depth)
+        try:
+            return _drained(await found)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise RuntimeError("CancelledError") from None
 
     def _ranking(self, found: Any) -> tuple[Ranking, list[str]]:
         if found is None or isinstance(found, (str, bytes)) or not hasattr(found, "__iter__"):
@@ -137,7 +152,14 @@ class CallableChannel:
         ), notes
 
     def _failed(self, started: float, kind: str, what: str) -> Answer:
+        # A message that is no valid Unicode, or has no end, could not be kept in a journal.
+        what = what[:_LONGEST_MESSAGE].encode("utf-8", "backslashreplace").decode()
         return Answer(Ranking.empty(), _elapsed(started), CaseError(kind, f"channel {self._name!r} {what}"))
+
+
+def _drained(found: Any) -> Any:
+    """An iterator as a list: what a generator does belongs to the call and its time limit."""
+    return list(found) if isinstance(found, Iterator) else found
 
 
 def _is_async(call: Callable[..., Any]) -> bool:

@@ -141,8 +141,8 @@ class Generator(Protocol):
         """What the answers depend on. Raises ProviderUnavailable where the server has no such model."""
         ...
 
-    async def prepare(self) -> list[str]:
-        """Make ready to answer; gives sentences for the user. Raises ProviderUnavailable."""
+    async def prepare(self, request: ChatRequest) -> list[str]:
+        """Make ready for requests like this one; gives sentences for the user. Raises ProviderUnavailable."""
         ...
 
     async def answer(self, request: ChatRequest) -> Reply:

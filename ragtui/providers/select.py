@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ragtui.errors import ProviderUnavailable
 from ragtui.providers.builtin import BuiltinEmbedder
-from ragtui.providers.protocols import Embedder
+from ragtui.providers.protocols import Embedder, Generator
 from ragtui.settings import Profile
 
 BUILTIN = "builtin"
@@ -43,6 +43,30 @@ def embedder_named(
         profile, name, query_prefix=query_prefix, document_prefix=document_prefix, dimensions=dimensions,
         normalize=normalize,
     )  # fmt: skip
+
+
+def generator_named(model: str, profiles: Mapping[str, Profile]) -> Generator:
+    """The generator that `model` means: a profile, `profile:model`, or the one profile that has this model.
+
+    Asks nobody yet. Raises ProviderUnavailable for any other name.
+    """
+    from ragtui.providers.chat import ChatGenerator
+
+    able = {name: profile for name, profile in profiles.items() if profile.kind in SERVERS}
+    if model in able:
+        return ChatGenerator(able[model], model)
+    name, colon, on_server = model.partition(":")
+    if colon and name in able and on_server:
+        return ChatGenerator(able[name], name, model=on_server)
+    same = sorted(name for name, profile in able.items() if profile.model == model)
+    if len(same) == 1:
+        return ChatGenerator(able[same[0]], same[0])
+    if same:
+        raise ProviderUnavailable(f"The profiles {', '.join(same)} all have the model {model!r}.", "Name one of them.")
+    known = ", ".join(["mock", *sorted(able)])
+    raise ProviderUnavailable(
+        f"There is no model {model!r}.", f"Known: {known}. Add [profiles.NAME] with kind, url and model to ragtui.toml."
+    )
 
 
 def profile_named(model: str, profiles: Mapping[str, Profile]) -> str:

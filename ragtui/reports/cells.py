@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ragtui.analysis.attribution import Attribution, Miss
+from ragtui.analysis.attribution import Attribution, Cause, Miss
 from ragtui.analysis.compare import Comparison
 from ragtui.analysis.contrast import MeasureChange
 from ragtui.analysis.recorded import RecordedRun
@@ -107,6 +107,17 @@ def causes(table: Attribution) -> Table:
     lost = sum(table.missed.values())
     title = f"Where the gold was lost: {lost} of {table.relevant} judgments, cut-off {table.cutoff}"
     return Table(title, ("tag", *seen), rows if seen else [], len(seen))
+
+
+def moves(changed: Mapping[tuple[Cause | None, Cause | None], Sequence[Miss]]) -> Table:
+    """The judgments that are lost elsewhere than before, or no longer; the most frequent move first."""
+    order = sorted(changed.items(), key=lambda item: -len(item[1]))
+    rows = [
+        (old or "found", new or "found", inert(", ".join(f"{miss.case}: {miss.doc}" for miss in judgments)),
+         str(len(judgments)))
+        for (old, new), judgments in order
+    ]  # fmt: skip
+    return Table("Where the gold moved", ("lost before", "lost now", "judgments", "count"), rows, 1)
 
 
 def missed(miss: Miss) -> str:

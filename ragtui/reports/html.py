@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from ragtui.analysis.attribution import Miss, attribute, attribution
+from ragtui.analysis.attribution import Miss, attribute, attribution, moved
 from ragtui.analysis.compare import Comparison
+from ragtui.analysis.goldens import by_golden
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.summary import counts, summary
 from ragtui.ids import short
@@ -54,11 +55,13 @@ def run_html(run: RecordedRun) -> str:
 
 def comparison_html(comparison: Comparison, base: RecordedRun, new: RecordedRun) -> str:
     """Verdict, what was changed, measures, by tag, flips, and the rankings of both runs for every shared case."""
+    base, new = by_golden(base), by_golden(new)
     title = f"{comparison.new_run} against {comparison.base_run}"
     shared = set(comparison.cases.shared)
     flipped = {flip.case for flip in comparison.flips}
     by_case: dict[str, list[Miss]] = {}
-    for miss in attribute(new):
+    lost_before, lost_now = ([m for m in attribute(run) if m.case in shared] for run in (base, new))
+    for miss in lost_now:
         by_case.setdefault(miss.case, []).append(miss)
     # Flipped questions first, for they are what a reader looks for.
     cases = sorted((case for case in new.cases if case.id in shared), key=lambda case: case.id not in flipped)
@@ -71,6 +74,7 @@ def comparison_html(comparison: Comparison, base: RecordedRun, new: RecordedRun)
         _list(f"{name} is not compared: {why}." for name, why in comparison.not_compared.items()),
         _table(cells.changes_by_tag(comparison.by_tag)),
         _table(cells.flips(comparison)),
+        _table(cells.moves(moved(lost_before, lost_now))),
         "<h2>Cases</h2>",
         *(_case([base, new], case, by_case.get(case.id, ())) for case in cases),
     ]

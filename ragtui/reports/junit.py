@@ -6,6 +6,7 @@ from xml.etree import ElementTree as Xml
 
 from ragtui.analysis.attribution import Miss, attribute
 from ragtui.analysis.compare import Comparison
+from ragtui.analysis.goldens import by_golden
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.verdict import Verdict
 from ragtui.inputs.evaluation import EvaluationCase
@@ -34,6 +35,7 @@ def run_junit(run: RecordedRun) -> str:
 
 def comparison_junit(comparison: Comparison, new: RecordedRun) -> str:
     """A failure is a question that the base found and the new run lost; the verdict is a test case of its own."""
+    new = by_golden(new)
     lost = {flip.case: flip for flip in comparison.flips if flip.direction == "lost"}
     shared = set(comparison.cases.shared)
     root = Xml.Element("testsuites", name="ragtui compare")

@@ -10,6 +10,7 @@ from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.summary import counts, summary
 from ragtui.events import RunStatus
 from ragtui.metrics.aggregate import Estimate
+from ragtui.reports.generation import answer_record, generation_record
 from ragtui.trace import CaseTrace, Hits
 
 
@@ -59,7 +60,8 @@ def run_record(run: RecordedRun) -> dict[str, Any]:
         started_at=run.started_at,
         elapsed_s=run.elapsed_s,
     )
-    return cast("dict[str, Any]", msgspec.to_builtins(record))
+    plain = cast("dict[str, Any]", msgspec.to_builtins(record))
+    return plain | generation_record(run) if run.tier == "generation" else plain
 
 
 def trace_record(run: RecordedRun, case_id: str) -> dict[str, Any]:
@@ -83,7 +85,7 @@ def trace_record(run: RecordedRun, case_id: str) -> dict[str, Any]:
         "unscored": trace.unscored,
         "notes": trace.notes,
         "timings": trace.timings,
-    }
+    } | ({"answer": answer_record(run, trace)} if run.tier == "generation" else {})
 
 
 def _hits(run: RecordedRun, hits: Hits | None) -> list[dict[str, Any]] | None:

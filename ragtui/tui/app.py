@@ -25,7 +25,7 @@ from ragtui.errors import (
     RunFailed,
 )
 from ragtui.lab import Lab
-from ragtui.settings import Workspace
+from ragtui.settings import Workspace, open_workspace
 from ragtui.tui.memory import Memory
 from ragtui.tui.messages import LiveChanged, RunEnded, ShowDiff, ShowRun, StoreChanged
 from ragtui.tui.screens.base import RagtuiScreen
@@ -104,6 +104,8 @@ class RagtuiApp(App[int]):
 
     def on_mount(self) -> None:
         """Show the first screen and begin to look for live runs."""
+        if not self.is_headless:
+            self.catch_signals()
         for theme in THEMES:
             self.register_theme(theme)
         remembered = self.memory.get("theme", "")
@@ -112,6 +114,20 @@ class RagtuiApp(App[int]):
         self.switch_mode(self._first_mode or self._opening_mode())
         self.set_interval(_LOOK_SECONDS, self.look_around)
         self.call_later(self.look_around)
+
+    def renew_lab(self) -> Lab:
+        """A laboratory that reads the corpus anew; it becomes the app's."""
+        self.lab = Lab(self.workspace)
+        return self.lab
+
+    def reopen(self, words: str) -> None:
+        """Open the workspace again after its settings or folders were made, on the corpus screen."""
+        self.workspace = open_workspace(self.workspace.root)
+        self.renew_lab()
+        self._signature = None
+        self.action_go("corpus")
+        self._tell_screens(StoreChanged)
+        self.say(words)
 
     def _opening_mode(self) -> str:
         """The start screen for a newcomer, otherwise where the last session ended."""

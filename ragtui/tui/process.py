@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,9 +21,8 @@ _TAIL_BYTES = 4000
 class StartedRun:
     """A process that was started here. Nothing ends it when the app ends."""
 
-    def __init__(self, process: subprocess.Popen[bytes], output: Path, log: Path, command: Sequence[str]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], output: Path, log: Path) -> None:
         self._process, self._output, self._log = process, output, log
-        self.command = " ".join(command)
 
     def ended(self) -> int | None:
         """The exit code; None while it runs."""
@@ -48,12 +48,10 @@ class StartedRun:
                 path.unlink(missing_ok=True)
 
 
-def shell_words(workspace: Workspace, arguments: Sequence[str]) -> list[str]:
-    """What a person would type for the same run, without the program's name: store and workspace only where needed."""
-    words = []
-    if workspace.root != Path.cwd():
-        words += ["-w", str(workspace.root)]
-    return ["ragtui", *words, *arguments]
+def shell_command(workspace: Workspace, arguments: Sequence[str]) -> str:
+    """What a person would type for the same run; the workspace only where it is not the current folder."""
+    words = [] if workspace.root == Path.cwd() else ["-w", str(workspace.root)]
+    return shlex.join(["ragtui", *words, *arguments])
 
 
 def start(workspace: Workspace, arguments: Sequence[str]) -> StartedRun:
@@ -75,4 +73,4 @@ def start(workspace: Workspace, arguments: Sequence[str]) -> StartedRun:
     except OSError as error:
         reason = error.strerror or str(error)
         raise RunFailed(f"The run cannot be started: {reason}.", f"Check that {folder} can be written.") from error
-    return StartedRun(process, output, log, shell_words(workspace, arguments))
+    return StartedRun(process, output, log)

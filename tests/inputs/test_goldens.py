@@ -90,6 +90,7 @@ def test_ids_are_opaque(tmp_path: Path, name: str) -> None:
     assert case.grades == {"two words/水": 3}
 
 
+EXAMPLE = 'E.g. {"id": "boil-01", "query": "How long?", "relevantDocIds": ["water-boiling"], "tags": ["numeric"]}.'
 BAD_LINES = [
     ("{", "core.jsonl:1: is not JSON: Input data was truncated. Write one JSON object on each line."),
     ("[1]", 'core.jsonl:1: is not a JSON object. Write {"id": "…", "query": "…"} on each line.'),
@@ -100,13 +101,13 @@ BAD_LINES = [
     ),
     (
         golden(relevantDocIds="water-boiling"),
-        "core.jsonl:1: Expected `array`, got `str` at `relevantDocIds`. See `ragtui help goldens` for an example.",
+        "core.jsonl:1: Expected `array`, got `str` at `relevantDocIds`. " + EXAMPLE,
     ),
     (
         golden(judgments=[{"doc": "water-boiling", "grade": "5_PERFECT"}]),
-        "core.jsonl:1: Invalid enum value '5_PERFECT' at `judgments[0].grade`. See `ragtui help goldens` for an example.",
+        "core.jsonl:1: Invalid enum value '5_PERFECT' at `judgments[0].grade`. " + EXAMPLE,
     ),
-    ({"id": "g"}, "core.jsonl:1: Object missing required field `query`. See `ragtui help goldens` for an example."),
+    ({"id": "g"}, "core.jsonl:1: Object missing required field `query`. " + EXAMPLE),
     (golden(id=" "), "core.jsonl:1: has an empty id. Give every golden an id."),
     (golden(query=" "), "core.jsonl:1: golden 'g' has an empty query. Write the question."),
     (

@@ -81,6 +81,13 @@ def test_html_of_a_run_shows_tables_and_rankings() -> None:
     assert "relevant, grade 1" in text
 
 
+def test_html_of_a_comparison_shows_where_the_gold_moved() -> None:
+    base, new = ranks_run([1, 12, None, 1]), ranks_run([12, 1, 11, 12], run_id="new")
+    text = Reader(comparison_html(compare(base, new), base, new)).text
+    assert "Where the gold movedlost beforelost nowjudgmentscountfoundbelow the cut-offq0000: d20, q0003: d202" in text
+    assert "INCONCLUSIVE" in text
+
+
 def test_markdown_shows_hostile_text_as_text() -> None:
     base, new = hostile_run(), hostile_run("new", rank=2)
     reader = MarkdownIt("gfm-like", {"linkify": False, "html": True})

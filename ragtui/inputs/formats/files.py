@@ -45,8 +45,8 @@ class Problems:
         raise InvalidFiles(self._kept, hint)
 
 
-def byte_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Line number (from 1) and line without its end or a BOM, for every line that is not blank.
+def byte_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[int, bytes]]:
+    """Line number (from 1) and line without its end or a BOM, for every line that is not blank (or every one).
 
     Raises InvalidInput where the file cannot be read to its end, or a line is longer than LINE_LIMIT.
     """
@@ -60,13 +60,13 @@ def byte_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             if number == 1:
                 line = line.removeprefix(_BOM)
             line = line.rstrip(b"\r\n")
-            if line and not line.isspace():
+            if blank or (line and not line.isspace()):
                 yield number, line
 
 
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+def text_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[int, str]]:
     """`byte_lines` as UTF-8 text; InvalidInput names the line of a byte that is not."""
-    for number, line in byte_lines(path):
+    for number, line in byte_lines(path, blank=blank):
         yield number, decoded(line, path, number)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from ragtui.errors import InvalidInput, RagtuiError
 from ragtui.experiment.editing import edit, read_plan
 from ragtui.experiment.plan import Plan, uses
 from ragtui.experiment.presets import PRESETS, SUMMARIES, preset
-from ragtui.experiment.specification import Specification, differences
+from ragtui.experiment.specification import Specification, decode, differences
 from ragtui.experiment.validate import plan_faults
 from ragtui.lab import Lab, plan_embedder
 from ragtui.settings import Workspace
@@ -25,6 +27,7 @@ PLAN_SUFFIXES = (".toml", ".json", ".py")
 _COMMA = re.compile(r",(?![^()]*\))")
 _LOOKED_AT = 8
 _OFF = "off"
+_BIND_SECONDS = 20
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -190,7 +193,7 @@ def preview(lab: Lab, form: Form) -> Preview:
     if faults:
         return Preview(form=form, faults=tuple(faults), arguments=arguments)
     try:
-        specification = _bound(lab, plan)
+        specification = _bound(lab, plan, arguments)
         cases = len(lab.evaluation(plan.evaluation).cases)
     except RagtuiError as error:
         return Preview(form=form, faults=((_place(error, form), _sentence(error)),), arguments=arguments)
@@ -218,11 +221,25 @@ def _edited(plan: Plan, form: Form, faults: list[tuple[str, str]]) -> tuple[Plan
     return plan, applied
 
 
-def _bound(lab: Lab, plan: Plan) -> Specification:
-    from ragtui.cli.context import retrievers_of
+def _bound(lab: Lab, plan: Plan, arguments: tuple[str, ...]) -> Specification:
+    """The plan bound. A plan that names callables or servers is bound by a process: user code never runs in the app."""
+    if any(channel.source for channel in plan.retrieval.channels.values()) or plan.embedding.model != "builtin":
+        return _bound_outside(lab.workspace, arguments)
+    bound = Lab(lab.workspace, "read_only", plan_embedder(plan, lab.workspace))
+    bound.snapshot = lab.snapshot
+    return bound.bind(plan)
 
-    fresh = Lab(lab.workspace, "read_only", plan_embedder(plan, lab.workspace), retrievers_of(plan))
-    return fresh.bind(plan)
+
+def _bound_outside(workspace: Workspace, arguments: tuple[str, ...]) -> Specification:
+    kept = [word for place, word in enumerate(arguments[1:], 1) if "--name" not in (word, arguments[place - 1])]
+    command = [sys.executable, "-m", "ragtui", "-w", str(workspace.root), "spec", "save", *kept]
+    try:
+        done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=_BIND_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InvalidInput(f"The plan cannot be bound: {type(error).__name__}.", "Try `ragtui spec save`.") from error
+    if done.returncode:
+        raise InvalidInput(done.stderr.decode("utf-8", "replace").removeprefix("ragtui: ").strip(), "")
+    return decode(done.stdout, "the bound plan").specification
 
 
 def _recorded(lab: Lab, specification: Specification, made: Preview) -> Preview:

@@ -227,7 +227,7 @@ def changed_indexes(store: Store, run_id: str, base_store: Store, base_id: str) 
     left = present[np.ix_([rows[case] for case in cases], [names.index(name) for name in shared])]
     right = old[np.ix_([base_rows[case] for case in cases], [base_names.index(name) for name in shared])]
     differs = ~((np.abs(left - right) <= _SAME) | (np.isnan(left) & np.isnan(right)))
-    changed = {case for case, row in zip(cases, differs.any(axis=1).tolist(), strict=True) if row}
+    changed = {cases[row] for row in np.flatnonzero(differs.any(axis=1))}
     executed = sorted(store.finished_indexes(run_id))
     return np.asarray([index for index, case in zip(executed, rows, strict=True) if case in changed], np.int64)
 

@@ -102,11 +102,9 @@ class DiffScreen(RagtuiScreen):
 
     # -- levels -----------------------------------------------------------------------------------------------------
 
-    def _say(self, text: str, error: RagtuiError | None = None) -> None:
-        """A sentence in the place of results."""
-        shown = Text(text) if error is None else Text("✗ ", style="bold") + inert_block(error.message, "bold")
-        if error is not None and error.hint:
-            shown = shown + Text("\n\n") + inert_block(error.hint)
+    def _say(self, text: str, hint: str = "") -> None:
+        """A sentence in the place of results, and what to do."""
+        shown = Text().append_text(inert_block(text, "bold" if hint else "")).append("\n\n").append_text(inert_block(hint))
         self.query_one("#diff-empty", Static).update(shown)
         self.view = None
         self._go("summary")
@@ -169,7 +167,7 @@ class DiffScreen(RagtuiScreen):
     def on_failed(self, message: Failed) -> None:
         """Where nothing can be shown, the reason stands in its place; otherwise a dialog."""
         if message.topic in ("runs", "view"):
-            self._say("", message.error)
+            self._say(f"✗ {message.error.message}", message.error.hint)
         else:
             self.ragtui.show_error(message.error)
 
@@ -189,7 +187,7 @@ class DiffScreen(RagtuiScreen):
             self.pair = pair = data.choose_pair(self.lines, base, new)
         except RagtuiError as error:
             self.pair = None
-            self._say("", error)
+            self._say(error.message, error.hint)
             return
         self._say(f"Comparing {pair.base.row.cases:,} and {pair.new.row.cases:,} cases …")
         lab = self.ragtui.lab
@@ -216,7 +214,7 @@ class DiffScreen(RagtuiScreen):
         second = [diff_rows.tag_section(view, self.measure), diff_rows.flip_section(view)] if self.measure else []
         right = self.query_one("#diff-right", SectionList)
         right.display = beside
-        self.query_one("#diff-left", SectionList).show([*first, *([] if beside else second)], keep_cursor=keep)
+        self.query_one("#diff-left", SectionList).show([*first, *([] if beside else second), *diff_rows.left_out_section(view)], keep_cursor=keep)
         right.show(second if beside else [], keep_cursor=keep)
 
     def on_section_list_moved(self, message: SectionList.Moved) -> None:
@@ -281,24 +279,24 @@ class DiffScreen(RagtuiScreen):
 
     def action_base(self) -> None:
         """Choose the base."""
-        self._choose("Compare with", lambda run_id: self._compare(run_id, self._id("new")), "base")
+        self._choose("Compare with", lambda run_id: self._compare(run_id, self._side_id("new")), "base")
 
     def action_new(self) -> None:
         """Choose the run that is judged."""
         self._choose("Judge the run", lambda run_id: self._compare(None, run_id), "new")
 
     def _choose(self, title: str, then: Any, side: str) -> None:
-        picker = Picker(title, RUN_COLUMNS, run_rows(self.lines), self._id(side))
+        picker = Picker(title, RUN_COLUMNS, run_rows(self.lines), self._side_id(side))
         self.app.push_screen(picker, lambda key: then(key) if key is not None else None)
 
-    def _id(self, side: str) -> str | None:
+    def _side_id(self, side: str) -> str | None:
         if self.pair is None:
             return self._wanted[side == "new"]
         return (self.pair.base if side == "base" else self.pair.new).row.run_id
 
     def action_swap(self) -> None:
         """Exchange the two."""
-        self._compare(self._id("new"), self._id("base"))
+        self._compare(self._side_id("new"), self._side_id("base"))
 
     def action_verdict(self) -> None:
         """All reasons and notes."""

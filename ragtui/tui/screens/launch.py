@@ -1,12 +1,288 @@
-"""The launch screen."""
+"""The launch screen: a plan, what it means here, and the start of a run."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Button, Input, Static
+
+from ragtui.analysis.inputs_report import CORE
+from ragtui.errors import RagtuiError
+from ragtui.experiment.plan import Plan
+from ragtui.inputs.goldens import suite_files
+from ragtui.tui.data.launch import Field, Form, Preview, base_plan, fields_of, plan_choices, preview
+from ragtui.tui.messages import Loaded
+from ragtui.tui.screens import launch_text
 from ragtui.tui.screens.base import RagtuiScreen
+from ragtui.tui.widgets.fields import Choice, TextField
+from ragtui.tui.widgets.rows import Column, RowList
+
+_TYPING_SECONDS = 0.15
 
 
 class LaunchScreen(RagtuiScreen):
-    """The launch screen."""
+    """A form at the left, its meaning at the right."""
 
     MODE = "launch"
     TITLE_WORDS = "Launch"
+    CSS_PATH = "launch.tcss"
+    HELP = """Choose a plan and edit it; the right side says what it means in this workspace: its fingerprint, how often
+    it has run, what differs from the baseline, what it takes. ctrl+r starts it as a process of its own, exactly what
+    the command shown would start. Up and down move between fields, left and right change a choice."""
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("ctrl+r,f5", "start", "Start", priority=True, id="launch.start", tooltip="Start the run as a process of its own and watch it."),
+        Binding("ctrl+s", "save", "Save spec", id="launch.save", tooltip="Write the specification to a file without running it."),
+        Binding("ctrl+n", "reset", "Reset", id="launch.reset", tooltip="Forget all edits of the plan."),
+        Binding("y", "copy", "Copy command", id="launch.copy", tooltip="Copy the command that starts the same run."),
+        Binding("down", "focus_next_field", "Next field", show=False, id="launch.down", tooltip="The next field."),
+        Binding("up", "focus_previous_field", "Previous field", show=False, id="launch.up", tooltip="The previous field."),
+        Binding("escape", "leave_field", "Leave field", show=False, id="launch.leave", tooltip="Leave the field, so that letters and digits are keys again."),
+    ]  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: Preview | None = None
+        self._fields: dict[str, Field] = {}
+        self._timer: Timer | None = None
+        self._building = False
+
+    # -- layout -------------------------------------------------------------------------------------------------------
+
+    def compose_body(self) -> ComposeResult:
+        """Form, summary, manifest."""
+        memory = self.ragtui.memory
+        with Horizontal(id="columns"):
+            with Vertical(id="form-pane", classes="pane") as pane:
+                pane.border_title = "Plan"
+                with VerticalScroll(id="form", can_focus=False):
+                    choices = plan_choices(self.ragtui.workspace)
+                    known = memory.get("launch.plan", "hybrid")
+                    plan = known if known in dict(choices) else "hybrid"
+                    yield _row("plan", Choice(choices, plan, id="plan", help_text="A preset, or a plan file of this workspace."))
+                    yield _row("name", TextField("", id="name", placeholder="as the plan", help_text="A name for the run; it changes nothing."))
+                    yield _row("suites", TextField(memory.get("launch.suites", ""), id="suites", placeholder=_suites_here(self.ragtui.workspace.goldens), help_text="Suites, separated by commas; core if empty."))
+                    yield _row("tags", TextField(memory.get("launch.tags", ""), id="tags", placeholder="all", help_text="Only goldens with any of these tags, separated by commas."))
+                    yield _row("limit", TextField(memory.get("launch.limit", ""), id="limit", placeholder="no limit", help_text="At most this many cases, stratified by tag."))
+                    yield Vertical(id="fields")
+                    yield _row("also", TextField("", id="extra", placeholder="field=value; field=value", help_text="Any other field, e.g. lexical.stop_words=true; several are separated by semicolons."))
+                yield Button("Start  ctrl+r", id="start", variant="primary", compact=True, disabled=True)
+            with Vertical(id="right"):
+                with Vertical(id="summary-pane", classes="pane") as pane:
+                    pane.border_title = "This run"
+                    with VerticalScroll(id="summary-scroll"):
+                        yield Static("Reading the workspace…", id="summary", markup=False)
+                with Vertical(id="manifest-pane", classes="pane") as pane:
+                    pane.border_title = "Manifest"
+                    yield RowList(
+                        (Column("field"), Column("value", 12, wide=28)), id="manifest", cursor=False, head=False,
+                        help_text="The canonical specification, field by field. Its hash is the fingerprint.",
+                    )  # fmt: skip
+
+    def on_mount(self) -> None:
+        """The fields of the remembered plan."""
+        self._build_fields()
+        self.query_one("#plan").focus()
+
+    def on_resize(self) -> None:
+        """More room, wider fields."""
+        self.set_class(self.size.width >= 110, "-wide")
+        if self.shown is not None:
+            self.call_after_refresh(self._show, self.shown)
+
+    def _build_fields(self) -> None:
+        """The plan's own fields, fresh."""
+        try:
+            plan, _ = base_plan(self.query_one("#plan", Choice).value)
+        except RagtuiError:
+            self._fields = {}
+            self.query_one("#fields").remove_children()
+            self._changed()
+            return
+        fields = fields_of(plan)
+        self._fields = {_id(field.path): field for field in fields}
+        self._building = True
+        box = self.query_one("#fields", Vertical)
+        rows = _channel_rows(plan, self._fields) + _other_rows(fields)
+
+        async def swap() -> None:
+            await box.remove_children()
+            await box.mount_all(rows)
+            self._building = False
+            self._changed()
+
+        self.call_later(swap)
+
+    # -- from texts to a plan -----------------------------------------------------------------------------------------
+
+    def form(self) -> Form:
+        """What is written now."""
+        texts = {name: self.query_one(f"#{name}", TextField).value for name in ("name", "suites", "tags", "limit", "extra")}
+        changed = {}
+        for name, field in self._fields.items():
+            for widget in self.query(f"#{name}"):
+                text = widget.value if isinstance(widget, (Choice, TextField)) else field.text
+                if text.strip() != field.text:
+                    changed[field.path] = text
+        return Form(plan=self.query_one("#plan", Choice).value, fields=changed, **texts)
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        self._changed()
+
+    @on(Choice.Changed)
+    def _chosen(self, message: Choice.Changed) -> None:
+        if message.choice.id == "plan":
+            self._build_fields()
+        else:
+            self._changed()
+
+    def _changed(self) -> None:
+        """Ask what the form means, a moment after the last change."""
+        if self._building:
+            return
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(_TYPING_SECONDS, self.refresh_data)
+
+    def refresh_data(self) -> None:
+        """Ask what the form means."""
+        form, lab = self.form(), self.ragtui.lab
+        self.fetch("preview", lambda: preview(lab, form))
+
+    def on_loaded(self, message: Loaded) -> None:
+        """Show what the form means, if it is still what is written."""
+        if message.topic == "saved":
+            self.toast(message.value, seconds=12)
+            return
+        found: Preview = message.value
+        if found.form != self.form():
+            return
+        self.shown = found
+        self._show(found)
+
+    def _show(self, found: Preview) -> None:
+        self.query_one("#summary", Static).update(
+            launch_text.summary(found, self.query_one("#summary-scroll").scrollable_content_region.width)
+        )
+        self.query_one("#start", Button).disabled = bool(found.faults)
+        manifest = self.query_one("#manifest", RowList)
+        manifest.empty = "Without a valid plan there is none." if found.faults else ""
+        manifest.set_rows(launch_text.leaf_rows(found))
+        self.query_one("#manifest-pane").border_subtitle = found.spec_id.removeprefix("sha256:")[:24]
+        wrong = {path for path, _ in found.faults}
+        for widget in self.query("Choice, TextField"):
+            field = self._fields.get(widget.id or "")
+            widget.set_class((field.path if field else widget.id) in wrong, "-wrong")
+        self.state_line(launch_text.state(found))
+        self.refresh_bindings()
+
+    # -- actions ------------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A faulty plan can be neither started nor saved."""
+        if action in ("start", "save", "copy"):
+            return self.shown is not None and not self.shown.faults
+        return True
+
+    @on(Button.Pressed, "#start")
+    def _pressed(self) -> None:
+        self.action_start()
+
+    def action_start(self) -> None:
+        """Start what is shown."""
+        found = self.shown
+        if found is None or found.faults or found.form != self.form():
+            self.refresh_data()
+            self.toast("The plan is still being checked; try again in a moment." if found is None or not found.faults else "The plan has faults.")
+            return
+        memory = self.ragtui.memory
+        for key in ("plan", "suites", "tags", "limit"):
+            memory.set(f"launch.{key}", getattr(found.form, key))
+        self.ragtui.start_process(found.arguments)
+
+    def action_save(self) -> None:
+        """Write the specification beside the plans."""
+        from ragtui.tui.data.specfile import save_specification
+
+        found, workspace = self.shown, self.ragtui.workspace
+        if found is not None and not found.faults:
+            self.fetch("saved", lambda: save_specification(workspace, found))
+
+    def action_copy(self) -> None:
+        """Copy the command line."""
+        from ragtui.tui.process import shell_command
+
+        if self.shown is not None:
+            self.ragtui.copy(shell_command(self.ragtui.workspace, self.shown.arguments))
+
+    def action_reset(self) -> None:
+        """The plan as it is in its preset or file."""
+        self.query_one("#extra", TextField).value = ""
+        self._build_fields()
+
+    def action_focus_next_field(self) -> None:
+        """Down."""
+        self.focus_next()
+
+    def action_focus_previous_field(self) -> None:
+        """Up."""
+        self.focus_previous()
+
+    def action_leave_field(self) -> None:
+        """To the manifest, where letters are keys."""
+        self.query_one("#manifest").focus()
+
+
+def _suites_here(folder: Path) -> str:
+    """`core · also graded, off_topic`."""
+    others = ", ".join(name for name in suite_files(folder) if name != CORE)
+    return CORE + (f" · also {others}" if others else "")
+
+
+def _id(path: str) -> str:
+    """A widget's id for a path: channel names may hold any character."""
+    return "f-" + "".join(char if char.isalnum() and char.isascii() else f"_{ord(char):x}_" for char in path)
+
+
+def _label(text: str) -> Static:
+    return Static(text, classes="label", markup=False)
+
+
+def _row(label: str, *controls: Widget, classes: str = "row") -> Horizontal:
+    return Horizontal(_label(label), *controls, classes=classes)
+
+
+def _control(field: Field) -> Widget:
+    if field.choices:
+        return Choice([(name, name) for name in field.choices], field.text, id=_id(field.path), help_text=field.help)
+    return TextField(field.text, id=_id(field.path), help_text=field.help)
+
+
+def _channel_rows(plan: Plan, fields: dict[str, Field]) -> list[Widget]:
+    """A head and a row a channel: on or off, depth, weight, least score."""
+    rows: list[Widget] = [Static(f"{'channel':12} read      depth   weight  min score", classes="group", markup=False)]
+    for name in plan.retrieval.channels:
+        where = f"retrieval.channels.{name}"
+        paths = (where, f"{where}.depth", f"retrieval.fusion.weights.{name}", f"{where}.min_score")
+        controls = [_control(fields[_id(path)]) for path in paths]
+        rows.append(_row(name, *controls, classes="row channel"))
+    return rows
+
+
+def _other_rows(fields: list[Field]) -> list[Widget]:
+    groups = {"retrieval.fusion.rank_constant": "then", "chunking.strategy": "artifacts", "metrics.measures": "measures"}
+    rows: list[Widget] = []
+    for field in fields:
+        if field.path.startswith(("retrieval.channels.", "retrieval.fusion.weights.")):
+            continue
+        if field.path in groups:
+            rows.append(Static(groups[field.path], classes="group", markup=False))
+        rows.append(_row(field.label, _control(field)))
+    return rows

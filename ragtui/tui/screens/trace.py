@@ -178,8 +178,9 @@ class TraceScreen(RagtuiScreen):
         self._where()
         self.refresh_bindings()
 
-    def _got_run(self, found: tuple[RunView, CaseOrder, CaseView | None]) -> None:
-        self.view, self.order, case = found
+    def _got_run(self, found: tuple[RunView, CaseQuery, CaseOrder, CaseView | None]) -> None:
+        self.view, self.query_wanted, self.order, case = found
+        self.query_one("#case-filter", Input).value = self.query_wanted.text
         self._show_list(keep=False)
         if case is not None:
             self._got_case(case)
@@ -218,11 +219,11 @@ class TraceScreen(RagtuiScreen):
         lab, wanted = self.ragtui.lab, self.query_wanted if case_id is None else CaseQuery()
         self.query_wanted = wanted
 
-        def work() -> tuple[RunView, CaseOrder, CaseView | None]:
+        def work() -> tuple[RunView, CaseQuery, CaseOrder, CaseView | None]:
             view = data.open_run(lab, run_id, label)
             query = data.fitting(view, wanted)
             case = data.case_view(lab, view, case_id) if case_id is not None else None
-            return view, data.case_order(lab, view, query), case
+            return view, query, data.case_order(lab, view, query), case
 
         self.fetch("run", work)
 
@@ -230,9 +231,10 @@ class TraceScreen(RagtuiScreen):
         """Ask for the order of the cases anew."""
         if self.view is None:
             return
-        lab, view, query = self.ragtui.lab, self.view, self.query_wanted
+        lab, view = self.ragtui.lab, self.view
+        self.query_wanted = query = data.fitting(view, self.query_wanted)
         self.ragtui.memory.set("trace.query", msgspec.to_builtins(query))
-        self.fetch("order", lambda: (data.case_order(lab, view, data.fitting(view, query)), keep))
+        self.fetch("order", lambda: (data.case_order(lab, view, query), keep))
 
     def on_lazy_table_rows_wanted(self, message: LazyTable.RowsWanted) -> None:
         """Runs are here; cases come from the store."""

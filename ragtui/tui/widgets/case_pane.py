@@ -130,7 +130,7 @@ class CasePane(Vertical):
             return
         assert hit is not None
         judged = "" if hit.grade is None else f" · judged {hit.grade}" + ("" if hit.relevant else ", does not count")
-        pane.border_title = inert(f"{chunk.name}{judged}").plain.replace("[", "\\[")
+        pane.border_title = inert(f"{chunk.name}{judged}")
         body.update(marked_text(chunk, marks(chunk, self.view.case, self.view.words, self.view.stemmer)))
         pane.scroll_home(animate=False)
 

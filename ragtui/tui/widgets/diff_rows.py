@@ -20,7 +20,7 @@ VERDICT_GLYPHS = {"PASS": "✓", "FAIL": "✗", "INCONCLUSIVE": "◌"}
 _WORDS = {"better": "▲ better", "worse": "▼ worse", "equal": "= equal", "unclear": "~ unclear"}
 _NUMBERS = (
     Column("base", "base", 5, right=True, rank=2), Column("new", "new", 5, right=True), Column("delta", "delta", 6, right=True),
-    Column("interval", "95 % interval", 15, right=True, rank=1), Column("wtl", "win/tie/loss", 12, right=True),
+    Column("interval", "95 % interval", 16, right=True, rank=1), Column("wtl", "win/tie/loss", 12, right=True),
     Column("word", "", 9),
 )  # fmt: skip
 
@@ -28,8 +28,9 @@ _NUMBERS = (
 def specification_section(view: DiffView) -> Section:
     """A row for each field that differs."""
     changes = view.comparison.specification_diff
-    columns = (Column("path", f"Specification: {plural(len(changes), 'difference')}"), Column("base", "base", least=16), Column("new", "new", least=16))
-    rows = tuple(Row(change.path, (inert(change.path), _leaf(change.base), _leaf(change.new))) for change in changes)
+    title = f"Specification: {plural(len(changes), 'difference')}"
+    columns = (Column("path", title, least=30), Column("base", "base", least=20), Column("new", "new", least=20))
+    rows = tuple(Row(change.path, (inert(change.path.removeprefix("plan.")), _leaf(change.base), _leaf(change.new))) for change in changes)
     return Section("specification", columns, rows, "None: both runs have the same specification.")
 
 
@@ -41,18 +42,33 @@ def measure_section(view: DiffView) -> Section:
         Column("measure", "Measures", least=16), *_NUMBERS, Column("p", "p adj.", 6, right=True, rank=3),
         Column("n", "cases", 9, right=True, rank=4),
     )  # fmt: skip
-    rows = [Row(name, (_measure_name(name, table[name]), *_numbers(table[name]), _p(table[name]), _n(table[name]))) for name in order]
+    rows = tuple(
+        Row(name, (_measure_name(name, table[name]), *_numbers(table[name]), _p(table[name]), _n(table[name]))) for name in order
+    )
+    return Section("measures", columns, rows, "No measure can be compared.")
+
+
+def left_out_section(view: DiffView) -> list[Section]:
+    """Why measures are not compared, those of one reason together; nothing where all are."""
+    by_reason: dict[str, list[str]] = {}
     for name, why in view.comparison.not_compared.items():
-        rows.append(Row(f"!{name}", (inert(name, "dim"), *(Text("") for _ in _NUMBERS[:-1]), inert(why, "dim"), Text(""), Text(""))))
-    return Section("measures", columns, tuple(rows), "No measure can be compared.")
+        by_reason.setdefault(why, []).append(name)
+    if not by_reason:
+        return []
+    columns = (Column("why", "Not compared", least=30), Column("names", "measures", least=44))
+    rows = tuple(Row(why, (inert(why), inert(", ".join(names)))) for why, names in by_reason.items())
+    return [Section("left_out", columns, rows)]
 
 
 def tag_section(view: DiffView, measure: str) -> Section:
     """A row a tag, for one measure; the greatest losses first."""
     table = {tag: row[measure] for tag, row in view.comparison.by_tag.items() if measure in row}
     order = sorted(table, key=lambda tag: (-table[tag].loss, tag))
-    columns = (Column("tag", f"Tags by {measure}", least=16), *_NUMBERS, Column("n", "cases", 9, right=True, rank=4))
-    rows = tuple(Row(tag, (inert(tag), *_numbers(table[tag]), _n(table[tag]))) for tag in order)
+    columns = (
+        Column("tag", f"Tags by {measure}", least=16), *_NUMBERS, Column("p", "", 6, right=True, rank=3),
+        Column("n", "cases", 9, right=True, rank=4),
+    )  # fmt: skip
+    rows = tuple(Row(tag, (inert(tag), *_numbers(table[tag]), Text(""), _n(table[tag]))) for tag in order)
     return Section("tags", columns, rows, "No case has a tag.")
 
 
@@ -62,7 +78,7 @@ def flip_section(view: DiffView) -> Section:
     lost = sum(flip.direction == "lost" for flip in comparison.flips)
     title = f"Flips by {comparison.flip_measure}: {lost} lost, {len(comparison.flips) - lost} found"
     columns = (
-        Column("case", title, least=34), Column("query", "question", least=24), Column("base", "base", 5, right=True),
+        Column("case", title, least=40), Column("query", "question", least=24), Column("base", "base", 5, right=True),
         Column("new", "new", 5, right=True), Column("word", "", 7), Column("tags", "tags", 18, rank=3),
     )  # fmt: skip
     rows = tuple(
@@ -110,14 +126,10 @@ def verdict_text(view: DiffView, width: int, most: int) -> Text:
     lines += [Text("  ") + reason for reason in reasons[1:]]
     lines += [Text("  note: ", style="dim") + inert(note, "dim") for note in comparison.notes]
     left = len(lines) - most
-    if left > 0:
-        lines = lines[:most]
-        lines[-1] = lines[-1] + Text(f"  (+{left}, v shows all)", style="bold")
-    for line in lines:
-        if line.cell_len > width and most > 1 and len(lines) < most:
-            continue
-        line.truncate(width, overflow="ellipsis")
-    return Text("\n").join(lines)
+    more = f"  +{left}: v" if left > 0 else ""
+    for line in lines[:most]:
+        line.truncate(width - len(more), overflow="ellipsis")
+    return Text("\n").join(lines[:most]) + Text(more, style="bold")
 
 
 def _measure_name(name: str, change: MeasureChange) -> Text:
@@ -126,7 +138,7 @@ def _measure_name(name: str, change: MeasureChange) -> Text:
 
 def _numbers(change: MeasureChange) -> tuple[Text, ...]:
     delta = "–" if change.delta is None else f"{change.delta:+.3f}"
-    interval = "–" if change.delta is None else f"{change.low:+.3f} {change.high:+.3f}"
+    interval = "–" if change.delta is None else f"[{change.low:+.3f}, {change.high:+.3f}]"
     return (
         Text(value(change.base)), Text(value(change.new)), Text(delta, style="bold"), Text(interval),
         Text(f"{change.wins}/{change.ties}/{change.losses}"), Text(_WORDS[change.word] if change.delta is not None else ""),

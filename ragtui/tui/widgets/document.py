@@ -35,7 +35,7 @@ class DocumentDialog(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """The text."""
         with Vertical(classes="dialog") as box:
-            box.border_title = inert(self._title).plain.replace("[", "\\[")
+            box.border_title = inert(self._title)
             box.border_subtitle = "y copies · esc closes"
             with VerticalScroll():
                 yield Static(inert_block(self._text), markup=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
@@ -257,14 +258,17 @@ class LazyTable(ScrollView, can_focus=True):
         width = self._room
         shown = layout(self.columns, width - 1)
         base = self.rich_style
+        if not self.count:
+            lines = textwrap.wrap(self.empty, max(width - 4, 10))
+            note = lines[y - 1] if 1 <= y <= len(lines) else ""
+            return Strip([Segment(f"  {note}", base)]).adjust_cell_length(width, base)
         if y == 0:
             style = self.get_component_rich_style("lazy--head", partial=True)
             heads = [(Text(self.columns[place].title, end=""), size, self.columns[place].right) for place, size in shown]
             return strip(" ", heads, base + style, width, self.app.console)
         index = round(self.scroll_y) + y - 1
         if index >= self.count:
-            note = self.empty if y == 1 and not self.count else ""
-            return Strip([Segment(" " + note, base)]).adjust_cell_length(width, base)
+            return Strip.blank(width, base)
         row = self.row_at(index)
         on = index == self.cursor
         style = base
@@ -280,7 +284,8 @@ class LazyTable(ScrollView, can_focus=True):
 
 
 def layout(columns: Sequence[Column], room: int) -> list[tuple[int, int]]:
-    """(column, width) of those that fit. Columns of the highest rank go first; free columns share what is left."""
+    """(column, width) of those that fit. Columns of the highest rank go first; free columns share what is left as their
+    least widths are to each other."""
     shown = list(range(len(columns)))
 
     def needed() -> int:
@@ -294,8 +299,11 @@ def layout(columns: Sequence[Column], room: int) -> list[tuple[int, int]]:
     left = max(room - sum(columns[place].width + _GAP for place in shown) + _GAP, 0)
     free = [place for place in shown if not columns[place].width]
     widths = {place: columns[place].width for place in shown}
-    for number, place in enumerate(free):
-        widths[place] = left // len(free) + (number < left % len(free))
+    weight = sum(columns[place].least for place in free)
+    for place in free:
+        widths[place] = left * columns[place].least // weight
+    if free:
+        widths[free[0]] += left - sum(widths[place] for place in free)
     return [(place, widths[place]) for place in shown]
 
 

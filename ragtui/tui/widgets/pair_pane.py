@@ -72,7 +72,7 @@ class PairPane(Vertical):
         line = Text(end="", no_wrap=True)
         for name in names:
             before, after = old.get(name), present.get(name)
-            if name == self.measure or (before != after):
+            if name == self.measure or (before is not None and after is not None and before != after):
                 line.append(f"{'' if name == names[0] else '   '}{name} ", "dim" if name != self.measure else "bold")
                 line.append(f"{value(before)} → {value(after)}", "bold" if name == self.measure else "")
         line.truncate(width, overflow="ellipsis")
@@ -91,7 +91,7 @@ class PairPane(Vertical):
             pane.border_title = "No chunk"
             body.update(Text("This list has no hit here.", style="dim"))
             return
-        pane.border_title = inert(f"{chunk.name} · {message.grid.path()}").plain.replace("[", "\\[")
+        pane.border_title = inert(f"{chunk.name} · {message.grid.path()}")
         body.update(marked_text(chunk, marks(chunk, case.case, case.words, case.stemmer)))
         pane.scroll_home(animate=False)
 

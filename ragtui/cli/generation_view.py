@@ -1,0 +1,172 @@
+"""A generation run on a terminal: modes side by side, the decomposition, outcomes, what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from ragtui.cli.render import heading, number, safe, table
+from ragtui.inputs.text import printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ragtui.analysis.decomposition import Decomposition
+    from ragtui.analysis.estimate import EstimateRow
+    from ragtui.analysis.recorded import RecordedRun
+    from ragtui.analysis.usage import ModeUsage, Tokens
+    from ragtui.experiment.generation import Mode
+    from ragtui.metrics.aggregate import Estimate, Summary
+
+_GOLDENS_SHOWN = 6
+_RETRIEVAL_SHOWN = ("R@5", "RR", "nDCG@10")
+
+
+def generation_parts(run: RecordedRun, verbose: bool) -> list[RenderableType]:
+    """Everything between a run's identity and its closing line."""
+    from ragtui.analysis.decomposition import decompose
+    from ragtui.analysis.modes import headline_mode, mode_summaries
+    from ragtui.analysis.usage import usage_by_mode
+
+    summaries = mode_summaries(run)
+    parts: list[RenderableType] = [_model(run), measures_by_mode(run, summaries)]
+    found = decompose(run)
+    if found is not None:
+        parts += [heading("Retriever or model?"), *_decomposition(found), *_outcomes(found, verbose)]
+    mode = headline_mode(run)
+    if summaries[mode].by_tag:
+        parts += [heading("Correctness by tag"), tags_by_mode(run, summaries)]
+    parts += _unstable(run)
+    usage = usage_by_mode(run)
+    if any(row.fresh.replies or row.replayed.replies for row in usage.values()):
+        parts += [heading("What it took"), usage_table(usage)]
+    return parts
+
+
+def measures_by_mode(run: RecordedRun, summaries: Mapping[Mode, Summary]) -> Table:
+    """A row a measure, a column a mode: the value and its interval."""
+    made = table("measure", *summaries, right=tuple(summaries))
+    names = [name for name in next(iter(summaries.values())).overall if _shown(name)]
+    for name in names:
+        cells = [summary.overall[name] for summary in summaries.values()]
+        if any(cell.n for cell in cells):
+            made.add_row(name, *(estimate_cell(cell) for cell in cells))
+    return made
+
+
+def estimate_cell(estimate: Estimate) -> str:
+    """`0.812 [0.74, 0.87]`; a dash without cases."""
+    if estimate.value is None:
+        return "–"
+    return f"{estimate.value:.3f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def tags_by_mode(run: RecordedRun, summaries: Mapping[Mode, Summary]) -> Table:
+    """A row a tag with scored goldens, a column a mode."""
+    made = table("tag", "n", *summaries, right=("n", *summaries), flexible=("tag",))
+    tags = sorted({tag for summary in summaries.values() for tag in summary.by_tag})
+    for tag in tags:
+        cells = [summary.by_tag.get(tag, {}).get("correctness") for summary in summaries.values()]
+        count = max((cell.n for cell in cells if cell is not None), default=0)
+        if count:
+            made.add_row(safe(tag, 24), str(count), *(number(cell.value if cell else None) for cell in cells))
+    return made
+
+
+def usage_table(usage: Mapping[str, ModeUsage]) -> Table:
+    """A row a mode, fresh and replayed replies apart."""
+    right = ("replies", "prompt tok", "answer tok", "cost", "first tok", "p50", "p95", "tok/s")
+    made = table("mode", "", *right, right=right)
+    for mode, row in usage.items():
+        if row.fresh.replies:
+            speed = row.latency
+            made.add_row(
+                mode, "fresh", *_tokens(row.fresh), _milliseconds(speed.first_token_p50), _milliseconds(speed.total_p50),
+                _milliseconds(speed.total_p95), number(speed.tokens_per_second, 0),
+            )  # fmt: skip
+        if row.replayed.replies:
+            made.add_row(mode, "replayed", *_tokens(row.replayed), "", "", "", "")
+    return made
+
+
+def estimate_table(rows: Sequence[EstimateRow]) -> Table:
+    """What `--dry-run` shows: a row a model and mode."""
+    right = ("cases", "calls", "prompt tokens", "answer tokens ≤", "cost ≤")
+    made = table("model", "mode", *right, right=right, flexible=("model",))
+    for row in rows:
+        made.add_row(
+            safe(row.model), row.mode, str(row.cases), str(row.calls), f"{row.prompt_tokens:,}",
+            f"{row.answer_tokens:,}", "–" if row.cost is None else f"{row.cost:.4f}",
+        )  # fmt: skip
+    return made
+
+
+def _model(run: RecordedRun) -> Text:
+    recipe, identity = run.specification.plan.generation, run.specification.generator
+    line = Text("model ", style="dim")
+    line.append(printable(str(identity)) if identity is not None else "none")
+    if recipe is not None:
+        line.append(f"   {recipe.repeats} repeat{'s' if recipe.repeats > 1 else ''}", style="dim")
+        line.append(f"   window {recipe.budget.context_window}, {recipe.budget.answer_reserve} for the answer", style="dim")
+    return line
+
+
+def _shown(name: str) -> bool:
+    from ragtui.metrics.measure import parse_measure
+
+    return parse_measure(name).of_answers or name.split("(")[0] in _RETRIEVAL_SHOWN
+
+
+def _decomposition(found: Decomposition) -> list[RenderableType]:
+    made = table("difference", "correctness", "95 % interval", "n", right=("correctness", "n"))
+    for row in found.differences:
+        value = "–" if row.overall.value is None else f"{row.overall.value:+.3f}"
+        interval = f"{row.overall.low:+.3f} … {row.overall.high:+.3f}"
+        made.add_row(f"{row.first} − {row.second}", value, interval, str(row.overall.n))
+    return [made, *(Text(f"• {printable(line)}") for line in found.findings)]
+
+
+def _outcomes(found: Decomposition, verbose: bool) -> list[RenderableType]:
+    made = table("oracle", "e2e", "no retrieval", "goldens", "which means", right=("goldens",), flexible=("which means",))
+    made.columns[4].no_wrap = False
+    marks = {True: "✓", False: "✗"}
+    for row in found.outcomes:
+        if row.goldens:
+            made.add_row(marks[row.oracle], marks[row.e2e], marks[row.noretrieval], str(len(row.goldens)), row.meaning)
+    parts: list[RenderableType] = [heading("Outcomes"), made]
+    for row in found.outcomes:
+        if row.goldens and not (row.oracle and row.e2e):
+            shown = row.goldens if verbose else row.goldens[:_GOLDENS_SHOWN]
+            more = "" if len(shown) == len(row.goldens) else f" and {len(row.goldens) - len(shown)} more"
+            key = "".join(marks[side] for side in (row.oracle, row.e2e, row.noretrieval))
+            parts.append(Text(f"{key}  {printable(', '.join(shown))}{more}", style="dim"))
+    return parts
+
+
+def _unstable(run: RecordedRun) -> list[RenderableType]:
+    from ragtui.analysis.modes import modes_of, passes
+
+    rows = [(mode, row) for mode in modes_of(run) for row in passes(run, mode) if row.unstable]
+    if not rows:
+        return []
+    made = table("mode", "golden", "passed", flexible=("golden",))
+    for mode, row in rows[: 3 * _GOLDENS_SHOWN]:
+        made.add_row(mode, safe(row.golden), f"{sum(row.passes)} of {len(row.passes)}")
+    return [heading(f"Unstable ({len(rows)})"), made]
+
+
+def _tokens(tokens: Tokens) -> tuple[str, str, str, str]:
+    cost = "–" if tokens.cost is None else f"{tokens.cost:.4f}"
+    return str(tokens.replies), f"{tokens.prompt_tokens:,}", f"{tokens.completion_tokens:,}", cost
+
+
+def _milliseconds(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0f} ms"
+
+
+def group(parts: Sequence[RenderableType]) -> Group:
+    """The parts below one another."""
+    return Group(*parts)

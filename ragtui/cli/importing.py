@@ -1,0 +1,107 @@
+"""Writing an imported collection, and telling what was written and what was not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ragtui.cli.context import workspace_of
+from ragtui.cli.output import print_json, say
+from ragtui.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from ragtui.inputs.formats.source import Source
+    from ragtui.inputs.formats.writing import ImportReport, Listed
+
+SHOWN = 5
+
+
+def finish(
+    context: typer.Context, source: Source, into: Path | None, suite: str | None, grade: list[str] | None,
+    keep_unjudged: bool, force: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Write the source and tell what was written and what was not."""
+    from ragtui.inputs.formats.writing import write_workspace
+    from ragtui.settings import open_workspace
+
+    grades = parse_grades(grade or [])
+    if into is None:
+        workspace = workspace_of(context)
+    else:
+        try:
+            into.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidInput(f"{into} cannot be made: {error.strerror or error}.", "Choose another folder.") from None
+        workspace = open_workspace(into)
+    report = write_workspace(
+        source, workspace.corpus, workspace.goldens, suite=suite, grades=grades, keep_unjudged=keep_unjudged,
+        force=force, progress=counter(as_json),
+    )  # fmt: skip
+    if as_json:
+        print_json(report)
+    else:
+        tell(report)
+        where = "" if into is None else f"-w {into} "
+        say(f"Next: ragtui {where}corpus check, then ragtui {where}run bm25")
+
+
+def parse_grades(texts: list[str]) -> dict[int, int]:
+    """`1=3` as a mapping from the source's grade to ours."""
+    grades: dict[int, int] = {}
+    for text in texts:
+        old, _, new = text.partition("=")
+        try:
+            grades[int(old)] = int(new)
+        except ValueError:
+            raise InvalidInput(f"--grade {text!r} is not OLD=NEW with whole numbers.", "E.g. --grade 1=3") from None
+        if not 0 <= int(new) <= 3:
+            raise InvalidInput(f"--grade {text!r}: a grade is from 0 to 3.", "E.g. --grade 1=3")
+    return grades
+
+
+def counter(quiet: bool) -> Callable[[str, int], None]:
+    """Shows how far a long import is, in place, on a terminal only."""
+
+    def show(what: str, done: int) -> None:
+        sys.stderr.write(f"\r{done:,} {what} \x1b[K")
+        sys.stderr.flush()
+
+    return show if sys.stderr.isatty() and not quiet else lambda what, done: None
+
+
+def tell(report: ImportReport) -> None:
+    """Counts on stdout, everything that was left out or changed on stderr."""
+    suites = ", ".join(f"{name} {count:,}" for name, count in report.suites.items())
+    typer.echo(
+        f"{report.documents:,} documents, goldens: {suites}, {report.written:,} of {report.judgments:,} judgments"
+    )
+    for remark in report.remarks:
+        say(remark)
+    if report.above_3:
+        say(f"{report.above_3:,} judgments above grade 3 became 3 (--grade OLD=NEW maps them otherwise).")
+    if report.negative:
+        say(f"{report.negative:,} negative judgments became 0.")
+    if report.unjudged:
+        say(f"{report.unjudged:,} questions have no judgment (--keep-unjudged keeps such questions).")
+    for title, listed in (
+        ("judgments name a document that is not there", report.missing_documents),
+        ("judgments name a question that is not there", report.missing_questions),
+        ("documents were left out", report.skipped_documents),
+        ("questions were left out", report.skipped_questions),
+        ("questions were renamed", report.renamed_questions),
+    ):
+        _tell_listed(title, listed)
+
+
+def _tell_listed(title: str, listed: Listed) -> None:
+    if not listed.count:
+        return
+    say(f"{listed.count:,} {title}:")
+    for item in listed.items[:SHOWN]:
+        say(f"  {item}")
+    if listed.count > SHOWN:
+        say(f"  … and {listed.count - SHOWN:,} more (--json lists up to {len(listed.items):,})")

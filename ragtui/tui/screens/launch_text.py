@@ -1,0 +1,93 @@
+"""The words of the launch screen: functions from a preview to text."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from ragtui.ids import short
+from ragtui.tui.data.launch import Preview
+from ragtui.tui.widgets.rows import Row
+from ragtui.tui.widgets.text import block, line, plural, seconds, when
+
+_CHANGES = 8
+_NAME = 9
+
+
+def summary(found: Preview, width: int = 60) -> Content:
+    """What the form means: its faults, or identity, history, work, and what differs from the baseline."""
+    if found.faults:
+        count = len(found.faults)
+        parts = [Content.styled(f"✗ {count} fault{'' if count == 1 else 's'} to mend", "bold $error")]
+        parts += [block(text) for _, text in found.faults]
+        return Content("\n").join(parts)
+    rows = [
+        ("spec", Content.assemble((short(found.spec_id, 12), "bold"), "  ", _history(found))),
+        ("cases", Content.assemble((f"{found.cases:,}", "bold"), "  ", line(found.work, "$secondary"))),
+        ("time", _time(found)),
+    ]
+    if found.store_fault:
+        rows.append(("store", block(f"⚠ {found.store_fault}", "$warning")))
+    elif not found.baseline:
+        rows.append(("baseline", Content.styled("none for this corpus and these suites", "$secondary")))
+    elif not found.changes:
+        rows.append(("baseline", Content(f"the same specification as {found.baseline}")))
+    else:
+        rows.append(("baseline", Content(f"{plural(len(found.changes), 'field')} differ from {found.baseline}")))
+        for path, old, new in found.changes[:_CHANGES]:
+            rows.append(("", Content.assemble(line(path, "$secondary"), "  ", line(_brief(old)), " → ", line(_brief(new), "bold"))))
+        if len(found.changes) > _CHANGES:
+            rows.append(("", Content.styled(f"and {len(found.changes) - _CHANGES} more", "$secondary")))
+    return Content("\n").join([_hanging(name, text, width) for name, text in rows])
+
+
+def _hanging(name: str, text: Content, width: int) -> Content:
+    """A name and its text, whose further lines begin under the first."""
+    lines = [piece for part in text.split("\n") for piece in part.wrap(max(width - _NAME, 12))]
+    first = Content.assemble((name.ljust(_NAME), "$secondary"), lines[0] if lines else "")
+    return Content("\n").join([first, *(Content(" " * _NAME) + piece for piece in lines[1:])])
+
+
+def _history(found: Preview) -> Content:
+    if not found.runs or found.last is None:
+        return Content.styled("never run", "$secondary")
+    return Content.styled(f"run {plural(found.runs, 'time')}, last {when(found.last.started_at)} ({found.last.status})", "$secondary")
+
+
+def _time(found: Preview) -> Content:
+    text = f"about {seconds(found.seconds)}" if found.seconds is not None else "unknown: nothing like it has run here"
+    builds = f"; builds {', '.join(found.builds)} first" if found.builds else ""
+    source = f"  {found.seconds_from}" if found.seconds_from else ""
+    return Content.assemble(text + builds, (source, "$secondary"))
+
+
+def _brief(text: str) -> str:
+    """An id's first characters; other values as they are."""
+    return short(text, 8) if text.startswith("sha256:") else text
+
+
+def leaf_rows(found: Preview) -> list[Row]:
+    """The manifest as a tree: a row a field under a row for each recipe that holds it."""
+    rows: list[Row] = []
+    open_path: list[str] = []
+    for path, value in found.leaves:
+        *above, name = path.removeprefix("plan.").split(".")
+        shared = 0
+        while shared < min(len(above), len(open_path)) and above[shared] == open_path[shared]:
+            shared += 1
+        for depth in range(shared, len(above)):
+            rows.append((line_at(depth, above[depth], "bold"), ""))
+        open_path = above
+        rows.append((line_at(len(above), name, "$secondary"), line(_brief(value))))
+    return rows
+
+
+def line_at(depth: int, text: str, style: str) -> Content:
+    """A line of the tree."""
+    return Content("  " * depth) + line(text, style)
+
+
+def state(found: Preview) -> str:
+    """The command that starts the same run."""
+    if found.faults:
+        return "Mend the marked fields; the run can then be started."
+    return "ragtui " + " ".join(found.arguments)

@@ -1,0 +1,346 @@
+"""Each command: what it prints, what it leaves, how it exits."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ragtui.analysis.recorded import decode_recorded
+from ragtui.lab import open_lab
+from ragtui.store.gate import Gate
+from tests.cli.conftest import Call
+from tests.workshop import make_workspace, sample_goldens, write_suite
+
+ESTIMATE = {"value", "n", "low", "high"}
+
+
+def test_run_json(workspace: Path, call: Call) -> None:
+    told = call(workspace, "run", "hybrid", "--json", "--name", "first", "--note", "why")
+    assert told.code == 0
+    record = told.json
+    assert set(record) >= {
+        "run_id", "spec_id", "status", "corpus_id", "evaluation_id", "measures", "by_tag", "counts", "started_at",
+        "elapsed_s",
+    }  # fmt: skip
+    assert (record["status"], record["name"]) == ("completed", "first")
+    assert record["counts"] == {"cases": 40, "scored": 36, "unscored": 4, "errors": 0}
+    assert set(record["measures"]) == {
+        "R@1", "R@3", "R@5", "R@10", "Success@5", "P@5", "RR", "AP", "nDCG@10", "emptyRateOnAnswerable",
+        "nonEmptyRateOnRefusal",
+    }  # fmt: skip
+    assert set(record["measures"]["nDCG@10"]) == ESTIMATE
+    assert record["measures"]["nDCG@10"]["n"] == 36
+    assert record["measures"]["nonEmptyRateOnRefusal"]["n"] == 4
+    assert set(record["by_tag"]) == {"even", "odd"}
+    assert set(record["by_tag"]["odd"]["RR"]) == ESTIMATE
+    assert record["started_at"].endswith("Z")
+    for key in ("spec_id", "corpus_id", "evaluation_id"):
+        assert record[key].startswith("sha256:")
+    shown = call(workspace, "show", record["run_id"][:5], "--json").json
+    assert shown == record
+    assert call(workspace, "show", "--json").json == record
+
+
+def test_run_prints_tables_on_stdout_and_progress_on_stderr(workspace: Path, call: Call) -> None:
+    told = call(workspace, "run", "bm25")
+    assert told.code == 0
+    for part in ("✓ completed", "nDCG@10", "95 % interval", "By tag", "run "):
+        assert part in told.out
+    assert "36/40" in told.out
+    assert "40/40  scored 36" in told.err
+    assert "\x1b" not in told.out + told.err
+
+
+def test_run_display_none_is_silent(workspace: Path, call: Call) -> None:
+    assert call(workspace, "run", "bm25", "--display", "none").err == ""
+    assert call(workspace, "run", "bm25", "--json").err == ""
+
+
+def test_verbose_lists_every_miss_with_what_came_instead(workspace: Path, call: Call) -> None:
+    goldens = [*sample_goldens(4), *({"id": f"lost {n}", "query": "beacon", "relevantDocIds": ["anchor-notes"]} for n in range(8))]
+    write_suite(workspace, "core", goldens)
+    brief = call(workspace, "run", "bm25")
+    assert "Worst misses (5 of 8)" in brief.out
+    told = call(workspace, "show", "latest", "--verbose")
+    assert "Misses (8)" in told.out
+    for number in range(8):
+        assert f"lost {number}" in told.out
+    assert "beacon-notes" in told.out
+    assert f"ragtui trace {json.loads(call(workspace, 'show', '--json').out)['run_id']} q-000" in told.out
+
+
+def test_selection_options(workspace: Path, call: Call) -> None:
+    write_suite(workspace, "extra", [{"id": "x-1", "query": "anchor", "relevantDocIds": ["anchor-notes"], "tags": ["new"]}])
+    assert call(workspace, "run", "bm25", "--tag", "odd", "--json").json["counts"]["cases"] == 20
+    assert call(workspace, "run", "bm25", "--limit", "7", "--json").json["counts"]["cases"] == 7
+    assert call(workspace, "run", "bm25", "--suite", "extra", "--json").json["counts"]["cases"] == 1
+    both = call(workspace, "run", "bm25", "--suite", "core,extra", "--tag", "odd", "--tag", "new", "--json").json
+    assert both["counts"]["cases"] == 21
+    edited = call(workspace, "run", "bm25", "--set", "chunking.strategy=document", "--json").json
+    assert edited["spec_id"] != call(workspace, "run", "bm25", "--json").json["spec_id"]
+
+
+def test_floors(workspace: Path, call: Call) -> None:
+    assert call(workspace, "run", "bm25", "--min", "nDCG@10=0.1", "--min", "mrr=0.1", "--json").code == 0
+    told = call(workspace, "run", "bm25", "--min", "nDCG@10=1", "--min", "R@5=0", "--set", "retrieval.results=10")
+    value = call(workspace, "show", "--json").json["measures"]["nDCG@10"]["value"]
+    assert told.code == (1 if value < 1 else 0)
+    runs = len(call(workspace, "runs", "--json").json["runs"])
+    for bad, message in (
+        ("nDCG@10", "--min 'nDCG@10' is not MEASURE=VALUE with a value from 0 to 1."),
+        ("nDCG@10=2", "--min 'nDCG@10=2' is not MEASURE=VALUE with a value from 0 to 1."),
+        ("R@7=0.5", "--min R@7=0.5: the plan does not report R@7."),
+    ):
+        told = call(workspace, "run", "bm25", "--min", bad)
+        assert (told.code, told.out) == (2, "")
+        assert message in told.err
+    # Told before anything was run.
+    assert len(call(workspace, "runs", "--json").json["runs"]) == runs
+
+
+def test_floors_take_the_plans_relevance(workspace: Path, call: Call) -> None:
+    assert call(workspace, "run", "hybrid-weighted", "--min", "R@5=0.1", "--json").code == 0
+
+
+def test_a_folder_named_as_a_preset_does_not_hide_it(
+    workspace: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / "bm25").mkdir()
+    (workspace / "hybrid").write_text("notes")
+    monkeypatch.chdir(workspace)
+    assert call(workspace, "run", "bm25", "--json").code == 0
+    assert call(workspace, "spec", "validate", "hybrid", "--json").code == 0
+
+
+# -- looking ----------------------------------------------------------------------------------------------------------
+
+
+def test_runs(recorded: Path, call: Call) -> None:
+    rows = call(recorded, "runs", "--json").json["runs"]
+    assert [row["name"] for row in rows] == ["hybrid", "bm25"]
+    assert set(rows[0]) >= {"run_id", "spec_id", "name", "status", "started_at", "cases"}
+    assert len(call(recorded, "runs", "--limit", "1", "--json").json["runs"]) == 1
+    told = call(recorded, "runs")
+    assert told.code == 0
+    assert all(row["run_id"] in told.out for row in rows)
+
+
+def test_runs_of_nothing(workspace: Path, call: Call) -> None:
+    told = call(workspace, "runs")
+    assert (told.code, told.out) == (0, "")
+    assert "No run is recorded yet. Start with: ragtui run hybrid" in told.err
+    assert call(workspace, "runs", "--json").json == {"runs": []}
+    assert not (workspace / "runs.duckdb").exists()
+
+
+def test_show_separation_and_errors(recorded: Path, call: Call) -> None:
+    rows = call(recorded, "show", "latest", "--separation", "--json").json["separation"]
+    assert [row["name"] for row in rows] == ["bm25", "vector", "fused"]
+    assert rows[0]["setting"] == "retrieval.channels.bm25.min_score"
+    assert rows[2]["setting"] == "retrieval.floor.minimum (score=fused)"
+    assert 0 <= rows[0]["auc"] <= 1
+    assert "calibrates" in call(recorded, "show", "--separation").out
+    assert call(recorded, "show", "--errors", "--json").json == {"errors": []}
+
+
+def test_trace(recorded: Path, call: Call) -> None:
+    record = call(recorded, "trace", "latest", "q-003", "--json").json
+    assert record["golden"]["id"] == record["case"] == "q-003"
+    assert set(record["channels"]) == {"bm25", "vector"}
+    assert record["results"][0]["rank"] == 1
+    assert [hit["score"] for hit in record["fused"]] == sorted((hit["score"] for hit in record["fused"]), reverse=True)
+    told = call(recorded, "trace", "latest", "q-003", "--depth", "3")
+    assert told.code == 0
+    for part in ("question", "judged", "diesel-notes (3)", "●", "Measures", " ms"):
+        assert part in told.out
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("q-00", "'q-00' begins 10 cases: q-000, q-001, q-002, q-003, q-004."),
+        ("q003", "has no case 'q003'. Did you mean q-003?"),
+        ("zzz", "has no case 'zzz'."),
+    ],
+)
+def test_trace_of_no_case(recorded: Path, call: Call, case: str, message: str) -> None:
+    told = call(recorded, "trace", "latest", case)
+    assert (told.code, told.out) == (2, "")
+    assert message in told.err
+
+
+def test_names_of_runs(recorded: Path, call: Call) -> None:
+    told = call(recorded, "show", "nothing")
+    assert told.code == 2
+    assert "There is no run 'nothing'." in told.err
+    told = call(recorded, "show", "baseline")
+    assert "There is no baseline." in told.err
+    ids = [row["run_id"] for row in call(recorded, "runs", "--json").json["runs"]]
+    told = call(recorded, "show", "")
+    assert told.code == 2
+    assert all(run_id in told.err for run_id in ids)
+
+
+def test_verify(recorded: Path, tmp_path: Path, call: Call) -> None:
+    told = call(recorded, "verify", "latest")
+    assert told.code == 0
+    assert "40 cases" in told.out
+    assert "every number agrees" in told.out
+    copy = shutil.copytree(recorded, tmp_path / "ws")
+    checked = call(copy, "verify", "--json").json
+    assert (checked["cases"], list(checked["differences"])) == (40, [])
+    run_id = checked["run_id"]
+    tamper(copy, "UPDATE traces SET trace = replace(trace, '\"RR\":1.0', '\"RR\":0.5') WHERE case_id = 'q-003'")
+    told = call(copy, "verify", run_id)
+    assert told.code == 1
+    assert "q-003: RR is recorded as 0.5, recomputed as 1.0" in told.err
+    assert "1 numbers differ" in told.out
+    tamper(copy, "UPDATE chunks SET doc = 'beacon-notes' WHERE doc = 'diesel-notes'")
+    assert call(copy, "verify", run_id).code == 1
+
+
+def tamper(folder: Path, statement: str) -> None:
+    with Gate(folder / "runs.duckdb").write() as connection:
+        connection.execute(statement)
+
+
+def test_export_reads_back_whole(recorded: Path, tmp_path: Path, call: Call) -> None:
+    target = tmp_path / "run.json"
+    assert call(recorded, "export", "latest", "--format", "json", "-o", str(target)).out == ""
+    run = decode_recorded(target.read_bytes(), "run.json")
+    assert run == open_lab(recorded).recorded("latest")
+    data = target.read_bytes().decode()
+    assert str(recorded) not in data
+    assert str(Path.home()) not in data
+
+
+def test_export_to_nowhere(recorded: Path, tmp_path: Path, call: Call) -> None:
+    told = call(recorded, "export", "latest", "--format", "json", "-o", str(tmp_path / "no" / "run.json"))
+    assert told.code == 7
+    assert "cannot be written: No such file or directory." in told.err
+    told = call(recorded, "export", "latest", "--format", "yaml")
+    assert told.code == 2
+    assert "yaml" in told.err
+
+
+def test_watch_and_resume_of_a_run_that_ended(recorded: Path, tmp_path: Path, call: Call) -> None:
+    told = call(recorded, "watch", "latest")
+    assert told.code == 0
+    assert "is not live; this is how it ended." in told.err
+    assert "✓ completed" in told.out
+    copy = shutil.copytree(recorded, tmp_path / "ws")
+    told = call(copy, "resume", "latest", "--json")
+    assert told.code == 0
+    assert "is complete; there is nothing to resume." in told.err
+    assert told.json["attempts"] == 1
+
+
+def test_resume_of_what_cannot_be_reproduced(recorded: Path, tmp_path: Path, call: Call) -> None:
+    copy = shutil.copytree(recorded, tmp_path / "ws")
+    run_id = call(copy, "show", "--json").json["run_id"]
+    (copy / "corpus" / "anchor-notes.md").write_text("# Anchor\n\nAnother text.")
+    tamper(copy, "DELETE FROM traces WHERE case_id = 'q-003'")
+    told = call(copy, "resume", run_id)
+    assert told.code == 7
+    assert f"Run {run_id} cannot be resumed: its corpus, goldens or embedder cannot be reproduced here." in told.err
+
+
+def test_a_reference_store_is_read_and_never_written(recorded: Path, tmp_path: Path, call: Call) -> None:
+    folder = make_workspace(tmp_path / "ws")
+    shutil.copy(recorded / "runs.duckdb", folder / "runs.duckdb")
+    before = (folder / "runs.duckdb").read_bytes()
+    (folder / "ragtui.toml").write_text('store = ".ragtui/runs.duckdb"\nreference = "runs.duckdb"\n')
+    run_id = call(folder, "run", "hybrid", "--json").json["run_id"]
+    rows = call(folder, "runs", "--json").json["runs"]
+    assert [row["store"] for row in rows] == ["working", "reference", "reference"]
+    assert call(folder, "show", rows[1]["run_id"], "--json").code == 0
+    assert call(folder, "show", "latest", "--json").json["run_id"] == run_id
+    told = call(folder, "resume", rows[1]["run_id"])
+    assert (told.code, "read-only" in told.err) == (2, True)
+    assert (folder / "runs.duckdb").read_bytes() == before
+
+
+# -- corpus, spec, prune ----------------------------------------------------------------------------------------------
+
+
+def test_corpus_check_and_status(workspace: Path, call: Call) -> None:
+    told = call(workspace, "corpus", "check")
+    assert (told.code, told.out) == (0, "12 documents, 40 goldens (core 40): no problem\n")
+    assert call(workspace, "corpus", "check", "--json").json["suites"] == {"core": 40}
+    built = call(workspace, "corpus", "ingest", "hybrid", "--json").json["artifacts"]
+    assert set(built) == {"chunks", "bm25", "vectors"}
+    status = call(workspace, "corpus", "status", "--json").json
+    assert sorted(row["id"] for row in status["artifacts"]) == sorted(built.values())
+    assert all(row["damage"] is None and row["size"] > 0 for row in status["artifacts"])
+    assert "intact" in call(workspace, "corpus", "status").out
+    assert not (workspace / "runs.duckdb").exists()
+
+
+def test_corpus_reset(workspace: Path, call: Call) -> None:
+    assert "There is no artifact to delete." in call(workspace, "corpus", "reset").err
+    call(workspace, "corpus", "ingest", "bm25")
+    told = call(workspace, "corpus", "reset")
+    assert told.code == 2
+    assert "This deletes 2 artifacts" in told.err
+    told = call(workspace, "corpus", "reset", "--yes")
+    assert told.code == 0
+    assert told.out.startswith("Deleted 2 artifacts")
+    assert call(workspace, "corpus", "status", "--json").json["artifacts"] == []
+
+
+def test_spec_save_show_diff_validate(workspace: Path, tmp_path: Path, call: Call) -> None:
+    saved = tmp_path / "hybrid.json"
+    told = call(workspace, "spec", "save", "hybrid", "-o", str(saved))
+    spec_id = json.loads(saved.read_text())["spec_id"]
+    assert told.out == f"{spec_id}  {saved}\n"
+    assert json.loads(call(workspace, "spec", "save", "hybrid").out)["spec_id"] == spec_id
+    assert call(workspace, "spec", "show", str(saved), "--json").json["spec_id"] == spec_id
+    assert call(workspace, "spec", "validate", "hybrid", "--json").json == {"spec_id": spec_id, "valid": True}
+    assert call(workspace, "spec", "validate", str(saved)).out == f"valid  {spec_id}\n"
+    told = call(workspace, "spec", "diff", str(saved), "hybrid")
+    assert (told.code, told.out) == (0, "equal\n")
+    told = call(workspace, "spec", "diff", "bm25", "hybrid", "--json")
+    assert told.code == 1
+    fields = {row["field"] for row in told.json["differences"]}
+    assert {"spec_id", "embedding_set_id", "plan.retrieval.channels.vector"} <= fields
+    assert call(workspace, "spec", "diff", "bm25", "hybrid").code == 1
+    # A run of the saved specification is a run of the preset.
+    assert call(workspace, "run", str(saved), "--json").json["spec_id"] == spec_id
+    assert call(workspace, "spec", "diff", "latest", "hybrid").code == 0
+    assert "plan.chunking.size" in call(workspace, "spec", "show", "latest").out
+    told = call(workspace, "spec", "show", "nothing")
+    assert told.code == 2
+    assert "'nothing' is no preset, file or run." in told.err
+
+
+def test_prune_shows_sizes_then_frees(workspace: Path, call: Call) -> None:
+    for name in ("bm25", "hybrid"):
+        call(workspace, "run", name, "--json")
+    call(workspace, "run", "bm25", "--set", "chunking.size=200", "--json")
+    planned = call(workspace, "prune", "--keep", "1", "--json").json
+    assert planned["done"] is False
+    runs = [item for item in planned["items"] if item["what"].startswith("run ")]
+    artifacts = [item for item in planned["items"] if item["what"].startswith("artifact ")]
+    assert len(runs) == 2
+    assert len(artifacts) == 3
+    assert all(item["bytes"] > 0 for item in planned["items"])
+    told = call(workspace, "prune", "--keep", "1")
+    assert "Nothing was deleted; say --yes to do it." in told.err
+    assert len(call(workspace, "runs", "--json").json["runs"]) == 3
+    assert call(workspace, "prune", "--keep", "1", "--yes", "--json").json["done"] is True
+    assert len(call(workspace, "runs", "--json").json["runs"]) == 1
+    assert len(call(workspace, "corpus", "status", "--json").json["artifacts"]) == 2
+    assert call(workspace, "verify", "latest").code == 0
+    assert "There is nothing to prune." in call(workspace, "prune", "--keep", "1").err
+
+
+def test_prune_spares_baselines(workspace: Path, call: Call) -> None:
+    first = call(workspace, "run", "bm25", "--json").json["run_id"]
+    call(workspace, "run", "hybrid", "--json")
+    open_lab(workspace).store.promote(first, "main", "why")
+    call(workspace, "prune", "--keep", "0", "--yes")
+    assert [row["run_id"] for row in call(workspace, "runs", "--json").json["runs"]] == [first]
+    assert call(workspace, "show", "baseline", "--json").json["run_id"] == first

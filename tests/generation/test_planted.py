@@ -1,0 +1,126 @@
+"""Planted defects, each over the whole pipeline: the right measure sees it, and no other does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ragtui.analysis.decomposition import decompose
+from ragtui.experiment.generation import Budget, Prompt
+from ragtui.experiment.plan import Floor, Plan
+from ragtui.experiment.presets import preset
+from ragtui.metrics.measure import parse_measure
+from ragtui.providers.protocols import ChatRequest, Reply
+from tests.generation.station import UNKNOWN, Script, generating, lab_with, levels, ran, reads, station
+
+NOTICEABLE = 0.1
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return station(tmp_path_factory.mktemp("planted") / "ws")
+
+
+def answers(change: Callable[[str], str]) -> Script:
+    """The honest model with its answers (not its rewrites) changed."""
+
+    def script(request: ChatRequest) -> str:
+        said = reads(request)
+        return said if request.messages[0].content.startswith("Rewrite") else change(said)
+
+    return script
+
+
+def worse(folder: Path, script: Script, plan: Plan | None = None) -> set[str]:
+    """The measures that the defect makes noticeably worse than the honest model."""
+    sound = levels(ran(lab_with(folder, reads), generating()))
+    defect = levels(ran(lab_with(folder, script), plan or generating(), fresh=True))
+    found = set()
+    for name, value in sound.items():
+        other = defect[name]
+        if value is None and other is None:
+            continue
+        sign = 1 if parse_measure(name).higher_is_better else -1
+        if value is None or other is None or sign * (value - other) > NOTICEABLE:
+            found.add(name)
+    return found
+
+
+def test_the_honest_model_is_sound(folder: Path) -> None:
+    found = levels(ran(lab_with(folder, reads), generating()))
+    assert found["correctness"] == found["refusalCorrectness"] == found["groundedness"] == 1
+    assert not any(found[name] for name in ("leakageRate", "thinkTagLeakRate", "historyElidedRate", "chunksDroppedRate"))
+
+
+@pytest.mark.parametrize(
+    ("change", "measures"),
+    [
+        (lambda said: said if said == UNKNOWN else f"According to the provided context, {said}", {"leakageRate"}),
+        (lambda said: said if said == UNKNOWN else f"I'm not sure, but {said}", {"refusalCorrectness"}),
+        (lambda said: said if said == UNKNOWN else f"{said} It was filled in 1987 with 450 kg.", {"groundedness"}),
+        (lambda said: "Yes, at noon." if said == UNKNOWN else said, {"refusalCorrectness"}),
+        (lambda said: f"The user wants a figure.</think> {said}", {"thinkTagLeakRate"}),
+    ],
+    ids=["leaks", "hedges", "invents numbers", "never refuses", "thinks aloud"],
+)
+def test_a_defect_of_the_model(folder: Path, change: Callable[[str], str], measures: set[str]) -> None:
+    assert worse(folder, answers(change)) == measures
+
+
+def test_a_leaking_prompt_is_seen_in_the_answers_of_an_obedient_model(folder: Path) -> None:
+    def obeys(request: ChatRequest) -> str:
+        said = reads(request)
+        cites = "cite the document" in request.messages[0].content
+        return f"Document 1 says: {said}" if cites and said != UNKNOWN else said
+
+    rules = Prompt().system.replace("never mention the context, documents or passages", "cite the document")
+    assert worse(folder, obeys, generating(prompt=Prompt(system=rules))) == {"leakageRate"}
+
+
+def test_a_budget_that_trims_too_much(folder: Path) -> None:
+    assert worse(folder, reads, generating(budget=Budget(context_window=300, answer_reserve=60))) >= {"chunksDroppedRate"}
+    tight = levels(ran(lab_with(folder, reads), generating(budget=Budget(context_window=300, answer_reserve=60))))
+    assert tight["correctness"] == 1, "the best part is dropped last"
+
+
+def test_a_budget_without_room_for_what_was_said_before(folder: Path) -> None:
+    found = worse(folder, reads, generating(budget=Budget(context_window=218, answer_reserve=60), rewrite=False))
+    assert {"historyElidedRate", "chunksDroppedRate"} <= found
+
+
+def test_a_retriever_that_returns_nothing(folder: Path) -> None:
+    retrieval = msgspec.structs.replace(preset("bm25").retrieval, floor=Floor(score="fused", minimum=9.0))
+    plan = generating("oracle", "e2e", "noretrieval", base=msgspec.structs.replace(preset("bm25"), retrieval=retrieval))
+    run = ran(lab_with(folder, reads), plan)
+    assert levels(run)["emptyRateOnAnswerable"] == 1
+    assert levels(run, "oracle")["correctness"] == 1
+    found = decompose(run)
+    assert found is not None
+    assert found.differences[0].overall.value == 1 and found.differences[1].overall.value == 0
+    assert any(line.startswith("Retrieval:") for line in found.findings)
+    assert any(line.startswith("Retrieval does not contribute") for line in found.findings)
+    assert not any(line.startswith("The model") for line in found.findings)
+
+
+def test_a_server_that_truncates_the_prompt(folder: Path) -> None:
+    def counts_less(request: ChatRequest) -> Reply:
+        return Reply(text=reads(request), prompt_tokens=20, completion_tokens=5)
+
+    assert worse(folder, counts_less) == {"promptTokenError"}
+
+
+def test_a_server_that_truncates_the_answer(folder: Path) -> None:
+    def cut(request: ChatRequest) -> Reply:
+        return Reply(text=reads(request)[:9], finish="length", prompt_tokens=90, completion_tokens=2)
+
+    run = ran(lab_with(folder, cut), generating(rewrite=False), fresh=True)
+    assert {trace.error.kind for trace in run.traces if trace.error} == {"length"}
+    assert all(trace.error is not None and set(trace.scores.values()) == {None} for trace in run.traces)
+    kept = run.traces[0].answered
+    assert kept is not None
+    assert kept.text and kept.usage.prompt_tokens == 90
+
+
