@@ -20,11 +20,11 @@ import msgspec
 
 from ragtui.artifacts.analyzer import resolve
 from ragtui.artifacts.cache import ArtifactCache
-from ragtui.errors import InvalidInput, RagtuiError, RunFailed
+from ragtui.errors import InvalidInput, RagtuiError, RunFailed, StoreUnavailable
 from ragtui.events import RunEvent, RunFinished, RunStatus
 from ragtui.experiment.binding import Binding
 from ragtui.experiment.generation import MOCK
-from ragtui.experiment.plan import Plan, Provenance, tier_of, uses
+from ragtui.experiment.plan import Plan, Provenance, judges, tier_of, uses
 from ragtui.experiment.specification import MOCK_IDENTITY, Specification, bind
 from ragtui.experiment.validate import check_plan
 from ragtui.ids import new_run_id
@@ -81,12 +81,13 @@ class Lab:
         query_embedder: Embedder | None = None,
         retrievers: Mapping[str, Callable[..., Any]] | None = None,
         generator: Generator | None = None,
+        judge: Generator | None = None,
     ) -> None:
         self.workspace = workspace
         self.execution = execution
         self.query_embedder = query_embedder
         self.retrievers = dict(retrievers or {})
-        self.generator = generator
+        self.generator, self.judge = generator, judge
         self.generator = generator
         self.cache = ArtifactCache(workspace.artifacts)
         self._evaluations: dict[Selection, EvaluationSet] = {}
@@ -123,6 +124,7 @@ class Lab:
             embedder.identity if embedder is not None else None,
             {name: getattr(call, "identity", None) for name, call in self.retrievers.items()},
             self._generator_identity(plan),
+            self.judge.identity if self.judge is not None and judges(plan) else None,
         )
 
     def _generator_identity(self, plan: Plan) -> GeneratorIdentity | None:
@@ -202,7 +204,12 @@ class Lab:
             except RagtuiError as error:
                 failure = error
         if finished:
-            await asyncio.to_thread(self.store.load_journal, journal_path(journals, run_id))
+            try:
+                await asyncio.to_thread(self.store.load_journal, journal_path(journals, run_id))
+            except StoreUnavailable:
+                # A full disk fails both; the first failure is the one to tell, and the journal keeps everything.
+                if failure is None:
+                    raise
         if failure is not None:
             raise failure
 
@@ -220,7 +227,9 @@ class Lab:
             embedder=self._embedder_for(plan),
             sources=self.retrievers,
             generator=self._generator_for(plan),
-            paid=self._paid(specification, spending),
+            judge=self.judge if judges(plan) else None,
+            paid=self._paid(specification.generator, spending),
+            paid_judge=self._paid(specification.judge, spending),
             max_calls=spending.max_calls,
             max_cost=spending.max_cost,
             stop=stop,
@@ -248,9 +257,8 @@ class Lab:
     def _generator_for(self, plan: Plan) -> Generator | None:
         return self.generator if plan.generation is not None and plan.generation.model != MOCK else None
 
-    def _paid(self, specification: Specification, spending: Spending) -> PaidReplies | None:
+    def _paid(self, identity: GeneratorIdentity | None, spending: Spending) -> PaidReplies | None:
         """What earlier runs paid for, unless everything is asked anew."""
-        identity = specification.generator
         return None if spending.fresh or identity is None or identity == MOCK_IDENTITY else self.store.paid(identity)
 
     def _resumed(self, run_id: str, specification: Specification, only_errors: bool = False) -> Any:
@@ -422,6 +430,15 @@ def plan_generator(plan: Plan, workspace: Workspace) -> Generator | None:
     if plan.generation is None or plan.generation.model == MOCK:
         return None
     return generator_named(plan.generation.model, workspace.profiles)
+
+
+def plan_judge(plan: Plan, workspace: Workspace) -> Generator | None:
+    """The model that judges answers, made from the workspace's profiles; None where the plan has no judge."""
+    from ragtui.providers.select import generator_named
+
+    if plan.generation is None or plan.generation.judge is None:
+        return None
+    return generator_named(plan.generation.judge.model, workspace.profiles)
 
 
 def recorded_run(store: Store, run_id: str) -> RecordedRun:

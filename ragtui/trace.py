@@ -59,6 +59,29 @@ class RewriteTrace(msgspec.Struct, frozen=True, kw_only=True):
     replayed: bool = False
 
 
+class Claim(msgspec.Struct, frozen=True):
+    """A statement of an answer, and whether the injected context supports it."""
+
+    claim: str
+    supported: bool
+
+
+class JudgeTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """What a judge said of an answer. `raw` is its reply as it came; `completeness` and `relevance` are 1 to 5.
+
+    With an `error` nothing is judged: the reply was no verdict, or there was none.
+    """
+
+    raw: str = ""
+    claims: tuple[Claim, ...] = ()
+    completeness: int | None = None
+    relevance: int | None = None
+    usage: Usage = Usage()
+    key: str = ""
+    replayed: bool = False
+    error: CaseError | None = None
+
+
 class AnswerTrace(msgspec.Struct, frozen=True, kw_only=True):
     """What happened to a case after retrieval.
 
@@ -84,6 +107,7 @@ class AnswerTrace(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     rewrite: RewriteTrace | None = None
     passed: bool | None = None
+    judge: JudgeTrace | None = None
 
 
 class CaseTrace(msgspec.Struct, frozen=True, kw_only=True):

@@ -77,6 +77,9 @@ def trec(
     existing: Annotated[
         bool, typer.Option("--existing-corpus", help="Judge the documents that the target already has.")
     ] = False,
+    escaped: Annotated[
+        bool, typer.Option("--escaped", help="Ids are percent-encoded, as `ragtui export --escape` writes them.")
+    ] = False,
     into: IntoOption = None,
     suite: SuiteOption = None,
     grade: GradeOption = None,
@@ -93,8 +96,9 @@ def trec(
     from ragtui.inputs.formats.trec_collection import trec_source
 
     found = trec_source(
-        source, documents=documents, topics=topics, qrels=qrels or [], topic_field=topic, use_existing=existing
-    )
+        source, documents=documents, topics=topics, qrels=qrels or [], topic_field=topic, use_existing=existing,
+        escaped=escaped,
+    )  # fmt: skip
     finish(context, found, into, suite, grade, keep_unjudged, force, as_json)
 
 

@@ -128,8 +128,13 @@ def verify(context: typer.Context, run: RunArgument = "latest", as_json: JsonOpt
 def export(
     context: typer.Context,
     run: RunArgument,
-    form: Annotated[str, typer.Option("--format", help="json")] = "json",
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="A file (default: stdout).")] = None,
+    form: Annotated[
+        str, typer.Option("--format", help="json, csv, parquet, trec, qrels (its judgments), topics (its questions).")
+    ] = "json",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="A file, or for trec a folder (default: stdout).")
+    ] = None,
+    escape: Annotated[bool, typer.Option("--escape", help="Percent-encode ids that TREC files cannot carry.")] = False,
 ) -> None:
     """Write a run for other programs.
 
@@ -137,7 +142,7 @@ def export(
     """
     from ragtui.cli.exporting import export_run
 
-    export_run(reading_lab(context), run, form, output)
+    export_run(reading_lab(context), run, form, output, escape)
 
 
 def _print(table: Any, as_json: bool, record: dict[str, Any]) -> None:

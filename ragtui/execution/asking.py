@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -33,40 +34,68 @@ class Got(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage
 
 
-class Asker:
-    """Sends requests to one model; `calls`, `cost`, `replayed` count what happened."""
+class Ledger:
+    """What an attempt has spent on all its models, and what it may spend; `calls` and `cost` count up."""
 
-    def __init__(
-        self, generator: Generator, recipe: Generation, paid: PaidReplies | None, max_calls: int | None, max_cost: float | None
-    ) -> None:
-        if max_cost is not None and generator.prices is None:
-            raise InvalidInput(
-                "--max-cost needs the model's prices.", "Set input_price and output_price in the profile."
-            )
-        self._generator, self._recipe, self._paid = generator, recipe, paid
-        self._max_calls, self._max_cost = max_calls, max_cost
-        self._slots = asyncio.Semaphore(generator.concurrency)
+    def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
+        self.max_calls, self.max_cost = max_calls, max_cost
+        self.calls, self.replayed, self.cost = 0, 0, 0.0
         self._freed = asyncio.Condition()
         self._reserved, self._under_way = 0.0, 0
-        self._failures = 0
-        self.calls, self.replayed, self.cost = 0, 0, 0.0
 
-    async def ask(self, messages: Sequence[Message], max_tokens: int, repeat: int) -> Got:
+    async def reserve(self, cost: float) -> None:
+        """Count a call that may cost this much. Waits while calls under way may turn out cheaper than they might be.
+
+        Raises LimitReached.
+        """
+        async with self._freed:
+            while True:
+                if self.max_calls is not None and self.calls >= self.max_calls:
+                    raise LimitReached(f"{self.calls} calls were made, as many as --max-calls allows.")
+                if self.max_cost is None or self.cost + self._reserved + cost <= self.max_cost:
+                    break
+                if not self._under_way:
+                    raise LimitReached(f"{self.cost:.4f} were spent; the next call might exceed --max-cost.")
+                await self._freed.wait()
+            self.calls += 1
+            self._reserved += cost
+            self._under_way += 1
+
+    async def settle(self, reserved: float, cost: float) -> None:
+        """The call is over and cost this much."""
+        async with self._freed:
+            self.cost += cost
+            self._reserved -= reserved
+            self._under_way -= 1
+            self._freed.notify_all()
+
+
+class Asker:
+    """Sends requests to one model, and counts in the ledger."""
+
+    def __init__(self, generator: Generator, recipe: Generation, ledger: Ledger, paid: PaidReplies | None = None) -> None:
+        if ledger.max_cost is not None and generator.prices is None:
+            raise InvalidInput(
+                f"--max-cost needs the prices of {generator.identity.model}.",
+                "Set input_price and output_price in its profile.",
+            )
+        self._generator, self._recipe, self._ledger, self._paid = generator, recipe, ledger, paid
+        self._slots = asyncio.Semaphore(generator.concurrency)
+        self._failures = 0
+
+    async def ask(
+        self, messages: Sequence[Message], max_tokens: int, repeat: int, schema: dict[str, Any] | None = None
+    ) -> Got:
         """The checked reply. Raises UnusableReply, ProviderUnavailable, LimitReached."""
-        request = request_for(self._recipe, messages, max_tokens)
+        request = request_for(self._recipe, messages, max_tokens, schema)
         key = reply_key(self._generator.identity, request, repeat)
         kept = await asyncio.to_thread(self._paid.get, key) if self._paid is not None else None
         if kept is not None:
-            self.replayed += 1
+            self._ledger.replayed += 1
             reply = Reply(text=kept.text, thinking=kept.thinking, finish=kept.finish)
             return Got(reply=reply, key=key, replayed=True, usage=kept.usage)
         async with self._slots:
-            reserved = self._worst_cost(request)
-            await self._reserve(reserved)
-            try:
-                reply = await self._answered(request)
-            finally:
-                await self._release(reserved)
+            reply = await self._paid_for(request)
         return Got(reply=checked(reply), key=key, replayed=False, usage=self.usage(reply))
 
     def usage(self, reply: Reply) -> Usage:
@@ -75,13 +104,25 @@ class Asker:
         cost = self._cost(reply.prompt_tokens or 0, reply.completion_tokens or 0) if counted else None
         return Usage(prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens, cost=cost)
 
+    async def _paid_for(self, request: ChatRequest) -> Reply:
+        reserved = self._worst_cost(request)
+        await self._ledger.reserve(reserved)
+        cost = 0.0
+        try:
+            reply = await self._answered(request)
+            cost = self._spent(request, reply)
+        except UnusableReply as error:
+            cost = self._spent(request, error.reply)
+            raise
+        finally:
+            await self._ledger.settle(reserved, cost)
+        return reply
+
     async def _answered(self, request: ChatRequest) -> Reply:
-        self.calls += 1
         try:
             reply = await self._generator.answer(request)
-        except UnusableReply as error:
+        except UnusableReply:
             self._failures = 0
-            self._spend(request, error.reply)
             raise
         except ProviderUnavailable as error:
             self._failures += 1
@@ -89,33 +130,12 @@ class Asker:
                 raise ServerGone(error.message, error.hint) from error
             raise
         self._failures = 0
-        self._spend(request, reply)
         return reply
 
-    def _spend(self, request: ChatRequest, reply: Reply | None) -> None:
+    def _spent(self, request: ChatRequest, reply: Reply | None) -> float:
         usage = self.usage(reply) if reply is not None else Usage()
         # A server that counts no tokens is charged for by the estimate.
-        self.cost += usage.cost if usage.cost is not None else self._worst_cost(request)
-
-    async def _reserve(self, cost: float) -> None:
-        """Wait until calls under way have shown what they cost, as long as that may make room for this one."""
-        async with self._freed:
-            while True:
-                if self._max_calls is not None and self.calls >= self._max_calls:
-                    raise LimitReached(f"{self.calls} calls were made, as many as --max-calls allows.")
-                if self._max_cost is None or self.cost + self._reserved + cost <= self._max_cost:
-                    break
-                if not self._under_way:
-                    raise LimitReached(f"{self.cost:.4f} were spent; the next call might exceed --max-cost.")
-                await self._freed.wait()
-            self._reserved += cost
-            self._under_way += 1
-
-    async def _release(self, cost: float) -> None:
-        async with self._freed:
-            self._reserved -= cost
-            self._under_way -= 1
-            self._freed.notify_all()
+        return usage.cost if usage.cost is not None else self._worst_cost(request)
 
     def _worst_cost(self, request: ChatRequest) -> float:
         ratio = characters_per_token(self._recipe.budget)

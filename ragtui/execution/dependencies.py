@@ -43,7 +43,8 @@ class Dependencies(msgspec.Struct, frozen=True, kw_only=True):
 
     `stop` is asked between groups and gives the status to end with, or None to go on. `timeout` is seconds for one
     call of a retriever, `concurrency` how many such calls are under way at once. `generator` is the model of the
-    generation tier (None for `mock`), `paid` what it need not be asked again; `max_calls` and `max_cost` (in the unit
+    generation tier (None for `mock`), `judge` the one that judges its answers, `paid` and `paid_judge` what they need
+    not be asked again; `max_calls` and `max_cost` (in the unit
     of the generator's prices) end the attempt before they are exceeded.
     """
 
@@ -55,7 +56,9 @@ class Dependencies(msgspec.Struct, frozen=True, kw_only=True):
     sources: Mapping[str, Callable[..., Any]] = {}
     stop: Callable[[], RunStatus | None] = lambda: None
     generator: Generator | None = None
+    judge: Generator | None = None
     paid: PaidReplies | None = None
+    paid_judge: PaidReplies | None = None
     max_calls: int | None = None
     max_cost: float | None = None
     concurrency: int = 8

@@ -11,8 +11,9 @@ import msgspec
 from ragtui.errors import ProviderUnavailable
 from ragtui.events import Notice, RunEvent, RunStatus
 from ragtui.execution.answering import Answering, case_error
-from ragtui.execution.asking import Asker, LimitReached, ServerGone
+from ragtui.execution.asking import Asker, Ledger, LimitReached, ServerGone
 from ragtui.execution.dependencies import Attempt, Dependencies
+from ragtui.execution.judging import Judging
 from ragtui.execution.preparation import Preparation
 from ragtui.execution.retrieval import GROUP, Reporter, Searcher, in_flight
 from ragtui.experiment.cases import CaseName, parse_case
@@ -20,6 +21,7 @@ from ragtui.experiment.specification import Specification
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.pipeline.answer_scoring import AnswerScorer
 from ragtui.pipeline.generate import request_for
+from ragtui.providers.protocols import Generator
 from ragtui.trace import AnswerTrace, CaseTrace
 
 # Cases beyond those that the model works on: retrieval and prompt of the next are ready when a place is free.
@@ -44,8 +46,11 @@ class GenerationExecution:
         self._cases, self._dependencies = cases, dependencies
         self._generator = dependencies.generator
         self._recipe = recipe
-        limits = (dependencies.max_calls, dependencies.max_cost)
-        self._asker = Asker(self._generator, recipe, dependencies.paid, *limits) if self._generator else None
+        self._judge = dependencies.judge if recipe.judge is not None else None
+        self._ledger = ledger = Ledger(dependencies.max_calls, dependencies.max_cost)
+        self._asker = Asker(self._generator, recipe, ledger, dependencies.paid) if self._generator else None
+        self._judging = Judging(Asker(self._judge, recipe, ledger, dependencies.paid_judge)) if self._judge else None
+        self._table = prepared.table
         self._answering = Answering(specification.plan, recipe, prepared.table, self._asker)
         self._searcher = Searcher(specification, dependencies, prepared)
         self._scorer = AnswerScorer(specification.plan, dependencies.corpus.ordinals, prepared.table)
@@ -56,8 +61,8 @@ class GenerationExecution:
     async def events(self, pending: Sequence[int]) -> AsyncGenerator[list[RunEvent], None]:
         """The events of each case, or group of echoes, as it completes."""
         try:
-            if self._generator is not None:
-                notices = await self._generator.prepare(request_for(self._recipe, (), 1))
+            for model in self._models:
+                notices = await model.prepare(request_for(self._recipe, (), 1))
                 if notices:
                     yield [Notice(message=message) for message in notices]
             size, most = (GROUP, 2) if self._generator is None else (1, self._generator.concurrency + _AHEAD)
@@ -72,12 +77,16 @@ class GenerationExecution:
                 traces = [trace for part in done for trace in part]
                 if traces:
                     yield self._reporter.events(sorted(traces, key=lambda trace: trace.index))
-            if self._asker is not None and self._asker.replayed:
-                fresh = f"{self._asker.calls} calls were made"
-                yield [Notice(message=f"{self._asker.replayed} replies were replayed from earlier runs, {fresh}.")]
+            if self._ledger.replayed:
+                fresh = f"{self._ledger.calls} calls were made"
+                yield [Notice(message=f"{self._ledger.replayed} replies were replayed from earlier runs, {fresh}.")]
         finally:
-            if self._generator is not None:
-                await self._generator.aclose()
+            for model in self._models:
+                await model.aclose()
+
+    @property
+    def _models(self) -> list[Generator]:
+        return [model for model in (self._generator, self._judge) if model is not None]
 
     async def _group(self, indexes: Sequence[int]) -> list[CaseTrace]:
         """The finished traces; a case that a limit kept from being answered is left out."""
@@ -141,6 +150,8 @@ class GenerationExecution:
         started = time.perf_counter()
         try:
             finished = await self._answering.answered(case, name, trace, answer)
+            if self._judging is not None and finished.answered is not None:
+                finished = await self._judging.judged(case, finished, self._table.refs(finished.answered.context))
         except LimitReached as limit:
             self._stop(limit)
             return None

@@ -8,7 +8,7 @@ import string
 from collections.abc import Iterator
 from typing import Literal
 
-from ragtui.artifacts.recipes import Recipe
+from ragtui.artifacts.recipes import LATER, Recipe
 
 Mode = Literal["oracle", "e2e", "noretrieval", "mock"]
 MODES: tuple[Mode, ...] = ("oracle", "e2e", "noretrieval", "mock")
@@ -58,6 +58,13 @@ class Budget(Recipe, frozen=True, kw_only=True):
     characters_per_token: float | None = None
 
 
+class Judge(Recipe, frozen=True, kw_only=True):
+    """A model that judges answers, apart from all measures. `version` is that of its rules and its form."""
+
+    model: str
+    version: str = "1"
+
+
 class Generation(Recipe, frozen=True, kw_only=True):
     """Who answers and how. `model` is `mock` (echoes the context, no server) or the name of a profile.
 
@@ -72,6 +79,10 @@ class Generation(Recipe, frozen=True, kw_only=True):
     rewrite: bool = True
     temperature: float = 0.0
     seed: int = 0
+    judge: Judge | None = None
+
+
+LATER[(Generation, "judge")] = None
 
 
 def generation_faults(generation: Generation) -> Iterator[str]:
@@ -86,6 +97,8 @@ def generation_faults(generation: Generation) -> Iterator[str]:
         yield f"generation.repeats: {generation.repeats} is not between 1 and 100."
     if not (math.isfinite(generation.temperature) and 0 <= generation.temperature <= 2):
         yield f"generation.temperature: {generation.temperature} is not between 0 and 2."
+    if generation.judge is not None and generation.judge.model.strip() in ("", MOCK):
+        yield f"generation.judge.model: {generation.judge.model!r} cannot judge."
     yield from _budget_faults(generation.budget)
     yield from _prompt_faults(generation.prompt)
 

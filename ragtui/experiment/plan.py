@@ -111,6 +111,11 @@ def tier_of(plan: Plan) -> Literal["retrieval", "generation"]:
     return "retrieval" if plan.generation is None else "generation"
 
 
+def judges(plan: Plan) -> bool:
+    """Whether a model judges the answers."""
+    return plan.generation is not None and plan.generation.judge is not None
+
+
 def uses(plan: Plan, kind: ChannelKind) -> bool:
     """Whether any channel of the plan is of this kind."""
     return any(channel.kind == kind for channel in plan.retrieval.channels.values())

@@ -30,7 +30,8 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What is intended: recipes and content ids, nothing of endpoints, keys, hosts or paths.
 
     `bm25_id`, `embedding_set_id` and `embedder` are None where no channel needs them; `sources` holds the declared
-    identity of each callable or remote retriever, by its name. `generator` is the model of the generation tier.
+    identity of each callable or remote retriever, by its name. `generator` is the model of the generation tier,
+    `judge` the one that judges its answers, if any.
     """
 
     schema: int = 1
@@ -43,6 +44,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     sources: dict[str, Any]
     evaluation_id: str
     generator: GeneratorIdentity | None = None
+    judge: GeneratorIdentity | None = None
 
     @cached_property
     def spec_id(self) -> str:
@@ -51,6 +53,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 LATER[(Specification, "generator")] = None
+LATER[(Specification, "judge")] = None
 
 
 class SavedSpecification(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +71,7 @@ def bind(
     embedder: EmbedderIdentity | None = None,
     sources: dict[str, Any] | None = None,
     generator: GeneratorIdentity | None = None,
+    judge: GeneratorIdentity | None = None,
 ) -> Specification:
     """Bind a plan to frozen inputs; builds nothing. In the generation tier the evaluation id covers answers too.
 
@@ -87,6 +91,10 @@ def bind(
         raise ProviderUnavailable(
             f"The plan generates with {plan.generation.model!r}, but no model was given.", "Pass generator=…."
         )
+    if plan.generation is not None and plan.generation.judge is not None and judge is None:
+        raise ProviderUnavailable(
+            f"The plan lets {plan.generation.judge.model!r} judge, but no such model was given.", "Pass judge=…."
+        )
     return Specification(
         plan=plan,
         corpus_id=corpus.corpus_id,
@@ -97,6 +105,7 @@ def bind(
         sources=_sources(plan, sources or {}),
         evaluation_id=evaluation.evaluation_id if plan.generation is None else answers_evaluation_id(evaluation.cases),
         generator=generator if plan.generation is not None else None,
+        judge=judge if plan.generation is not None and plan.generation.judge is not None else None,
     )
 
 

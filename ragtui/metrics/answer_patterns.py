@@ -53,7 +53,7 @@ DECLINES: tuple[str, ...] = (
 )
 
 # What makes a declining start an answer after all: a contrast, unless it only sends the reader elsewhere.
-CONTRASTS: tuple[str, ...] = (r"\b(?:but|however|nevertheless|nonetheless|although|that said|still|yet|based on)\b",)
+CONTRASTS: tuple[str, ...] = (r"\b(?:but|however|nevertheless|nonetheless|although|that said|still|yet|based on (?:general|common|my|what I))\b",)
 REDIRECTS: tuple[str, ...] = (
     r"\b(?:ask|consult|contact|check with|refer to|look (?:it )?up|get in touch|reach out|seek|speak to|talk to)\b",
     r"\b(?:happy|glad) to help\b",

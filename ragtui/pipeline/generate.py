@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -16,7 +17,9 @@ NO_CONTEXT = "No context was given."
 _LEADING_THOUGHT = re.compile(r"\s*<(think|thinking|reasoning)>(?P<thought>.*?)(?:</\1>|\Z)\s*", re.DOTALL | re.IGNORECASE)
 
 
-def request_for(recipe: Generation, messages: Sequence[Message], max_tokens: int) -> ChatRequest:
+def request_for(
+    recipe: Generation, messages: Sequence[Message], max_tokens: int, schema: dict[str, Any] | None = None
+) -> ChatRequest:
     """The request that sends these messages with the recipe's parameters."""
     return ChatRequest(
         messages=tuple(messages),
@@ -24,6 +27,7 @@ def request_for(recipe: Generation, messages: Sequence[Message], max_tokens: int
         context_window=recipe.budget.context_window,
         temperature=recipe.temperature,
         seed=recipe.seed,
+        schema=schema,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, cast
 
@@ -73,7 +74,9 @@ def imported_retriever(source: str) -> Callable[..., Any]:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(importlib.import_module(module_name), attribute)
+        # What a module prints is no result of ours.
+        with redirect_stdout(sys.stderr):
+            found = getattr(importlib.import_module(module_name), attribute)
     except Exception as error:
         raise ProviderUnavailable(
             f"The retriever {source!r} cannot be loaded: {type(error).__name__}: {error}.", "Check the module's name."

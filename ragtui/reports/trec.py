@@ -99,8 +99,8 @@ class _Ids:
 
 
 def escaped(name: str) -> str:
-    """The id with white space, control characters, `#` and `%` percent-encoded; never empty."""
-    return "".join(char if _plain(char) else quote(char, safe="", errors="surrogatepass") for char in name) or "%"
+    """The id with white space, control characters, `#` and `%` percent-encoded."""
+    return "".join(char if _plain(char) else quote(char, safe="", errors="surrogatepass") for char in name)
 
 
 def _plain(char: str) -> bool:

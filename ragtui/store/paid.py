@@ -23,11 +23,14 @@ _PAGE = 200
 _PAGES_KEPT = 4
 _Place = tuple[int, int, int]
 _KEYS = """
-    SELECT run, idx, attempt, json_extract_string(trace, '$.answer.key'), json_extract_string(trace, '$.answer.rewrite.key')
+    SELECT run, idx, attempt, json_extract_string(trace, '$.answer.key'), json_extract_string(trace, '$.answer.rewrite.key'),
+    json_extract_string(trace, '$.answer.judge.key')
     FROM traces WHERE run IN (
         SELECT run FROM runs WHERE tier = 'generation'
-        AND json_extract_string(specification, '$.generator.model') = $model
-        AND json_extract_string(specification, '$.generator.digest') = $digest
+        AND ((json_extract_string(specification, '$.generator.model') = $model
+        AND json_extract_string(specification, '$.generator.digest') = $digest)
+        OR (json_extract_string(specification, '$.judge.model') = $model
+        AND json_extract_string(specification, '$.judge.digest') = $digest))
     ) ORDER BY run DESC, idx, attempt
 """
 
@@ -62,8 +65,8 @@ class PaidAnswers:
         places: dict[str, _Place] = {}
         wanted = {"model": self._identity.model, "digest": self._identity.digest}
         with self._gate.read() as connection:
-            for run, index, attempt, answer, rewrite in connection.execute(_KEYS, wanted).fetchall():
-                for key in (answer, rewrite):
+            for run, index, attempt, *keys in connection.execute(_KEYS, wanted).fetchall():
+                for key in keys:
                     if key:
                         places.setdefault(key, (run, index, attempt))
         return places
@@ -80,6 +83,9 @@ class PaidAnswers:
             rewrite = answer.rewrite
             if rewrite is not None and rewrite.key:
                 found.setdefault(rewrite.key, PaidReply(text=rewrite.question, usage=rewrite.usage))
+            judge = answer.judge
+            if judge is not None and judge.key:
+                found.setdefault(judge.key, PaidReply(text=judge.raw, usage=judge.usage))
             # A failed case has no key, so what was no answer is asked again.
             if answer.key:
                 reply = PaidReply(text=answer.text, thinking=answer.thinking, finish=answer.finish, usage=answer.usage)

@@ -13,35 +13,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding
+from textual.message import Message
 from textual.screen import Screen
 
-from ragtui.errors import (
-    EXIT_GATE_FAILED,
-    EXIT_INCONCLUSIVE,
-    EXIT_INTERNAL,
-    EXIT_OK,
-    Interrupted,
-    RagtuiError,
-    RunFailed,
-)
+from ragtui.errors import EXIT_INTERNAL, EXIT_OK, Interrupted, RagtuiError
 from ragtui.lab import Lab
 from ragtui.settings import Workspace, open_workspace
 from ragtui.tui.memory import Memory
-from ragtui.tui.messages import LiveChanged, RunEnded, ShowDiff, ShowRun, StoreChanged
+from ragtui.tui.messages import Looked, RunEnded, ShowDiff, ShowRun, StoreChanged
 from ragtui.tui.screens.base import RagtuiScreen
 from ragtui.tui.themes import DARK, LIGHT, SIXTEEN, THEMES, AsciiFilter, fitting_theme, needs_ascii
+from ragtui.tui.watch import Watch
 from ragtui.tui.widgets.frame import MODE_KEYS, Severity, TopBar
 
 if TYPE_CHECKING:
     from textual.filter import LineFilter
-    from textual.timer import Timer
-
-    from ragtui.tui.process import StartedRun
-
-_LOOK_SECONDS = 1.0
-_EAGER_SECONDS = 0.15
-# Gates, failed cases and interruptions: the live screen shows them.
-_TOLD_BY_JOURNAL = (EXIT_OK, EXIT_GATE_FAILED, EXIT_INCONCLUSIVE, RunFailed.exit_code, Interrupted.exit_code)
 
 
 def _screen(module: str, name: str) -> Callable[[], Screen[Any]]:
@@ -73,27 +59,51 @@ class RagtuiApp(App[int]):
             Binding(key, f"go('{mode}')", title, show=False, id=f"go.{mode}", tooltip=f"Open the {title} screen.")
             for key, mode, title in MODE_KEYS
         ),
-        Binding("0", "go('start')", "Start", show=False, id="go.start", tooltip="Open the start screen: what to do next."),
-        Binding("question_mark,f1", "help", "Help", show=False, id="help", tooltip="Explain the focused pane and its keys."),
-        Binding("g,ctrl+o", "jump", "Jump", show=False, id="jump", tooltip="Put a letter on every pane and control; press it to go there."),
+        Binding(
+            "0", "go('start')", "Start", show=False, id="go.start", tooltip="Open the start screen: what to do next."
+        ),
+        Binding(
+            "question_mark,f1", "help", "Help", show=False, id="help", tooltip="Explain the focused pane and its keys."
+        ),
+        Binding(
+            "g,ctrl+o",
+            "jump",
+            "Jump",
+            show=False,
+            id="jump",
+            tooltip="Put a letter on every pane and control; press it to go there.",
+        ),
         Binding("ctrl+l", "reload", "Reload", show=False, id="reload", tooltip="Read again what the screen shows."),
-        Binding("ctrl+t", "next_theme", "Theme", show=False, id="theme", tooltip="Change between dark, light and 16 colours."),
-        Binding("ctrl+c", "copy_or_quit", "Quit", show=False, priority=True, id="interrupt", tooltip="Copy what is selected; with nothing selected, quit. Runs go on."),
+        Binding(
+            "ctrl+t",
+            "next_theme",
+            "Theme",
+            show=False,
+            id="theme",
+            tooltip="Change between dark, light and 16 colours.",
+        ),
+        Binding(
+            "ctrl+c",
+            "copy_or_quit",
+            "Quit",
+            show=False,
+            priority=True,
+            id="interrupt",
+            tooltip="Copy what is selected; with nothing selected, quit. Runs go on.",
+        ),
         Binding("q,ctrl+q", "quit", "Quit", show=False, id="quit", tooltip="Leave the app. Runs go on without it."),
-        Binding("ctrl+z", "suspend_process", "Suspend", show=False, id="suspend", tooltip="Back to the shell; `fg` returns."),
-    ]  # fmt: skip
+        Binding(
+            "ctrl+z", "suspend_process", "Suspend", show=False, id="suspend", tooltip="Back to the shell; `fg` returns."
+        ),
+    ]
 
     def __init__(self, workspace: Workspace, *, mode: str | None = None) -> None:
         super().__init__()
         self.workspace = workspace
         self.lab = Lab(workspace)
         self.memory = Memory(workspace.state)
-        self.started: list[StartedRun] = []
-        self.live: tuple[str, ...] = ()
-        self.plan_text: str = ""
+        self.watch_over = Watch(self)
         self._first_mode = mode
-        self._signature: tuple[Any, ...] | None = None
-        self._eager: Timer | None = None
         self._ascii = AsciiFilter(enabled=needs_ascii())
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -112,8 +122,7 @@ class RagtuiApp(App[int]):
         fitting = fitting_theme()
         self.theme = remembered if remembered in (DARK, LIGHT, SIXTEEN) and fitting != SIXTEEN else fitting
         self.switch_mode(self._first_mode or self._opening_mode())
-        self.set_interval(_LOOK_SECONDS, self.look_around)
-        self.call_later(self.look_around)
+        self.watch_over.begin()
 
     def renew_lab(self) -> Lab:
         """A laboratory that reads the corpus anew; it becomes the app's."""
@@ -124,9 +133,9 @@ class RagtuiApp(App[int]):
         """Open the workspace again after its settings or folders were made, on the corpus screen."""
         self.workspace = open_workspace(self.workspace.root)
         self.renew_lab()
-        self._signature = None
+        self.watch_over.forget()
         self.action_go("corpus")
-        self._tell_screens(StoreChanged)
+        self.tell_screens(StoreChanged)
         self.say(words)
 
     def _opening_mode(self) -> str:
@@ -164,38 +173,25 @@ class RagtuiApp(App[int]):
 
     # -- what is live -------------------------------------------------------------------------------------------------
 
-    def look_around(self) -> None:
-        """See in a thread which runs are live and whether the store has changed."""
-        from ragtui.tui.data.workspace import workspace_state
+    @property
+    def live(self) -> tuple[str, ...]:
+        """The ids of the runs that are going on now, newest first."""
+        return self.watch_over.live
 
-        def work() -> None:
-            state = workspace_state(self.lab)
-            self.call_from_thread(self._seen, state.live, state.signature, state.recovered)
+    def on_looked(self, message: Looked) -> None:
+        """The workspace was looked at."""
+        self.watch_over.seen(message.state)
 
-        self.run_worker(work, name="look", group="look", exclusive=True, thread=True)
-        for started in list(self.started):
-            code = started.ended()
-            if code is not None:
-                self.started.remove(started)
-                self.post_message(RunEnded(code, started.run_id(), started.log_text()))
-                started.tidy()
-        if self._eager is not None and not self.started:
-            self._eager.pause()
+    def on_run_ended(self, message: RunEnded) -> None:
+        """A process that was started here has ended."""
+        self.watch_over.ended(message)
 
-    def _seen(self, live: tuple[str, ...], signature: tuple[Any, ...], recovered: tuple[str, ...]) -> None:
-        changed = self._signature is not None and signature != self._signature
-        self._signature = signature
-        if live != self.live:
-            self.live = live
-            self._tell_screens(lambda: LiveChanged(live))
-        for bar in self.screen.query(TopBar):
-            bar.live = len(live)
-        for run_id in recovered:
-            self.say(f"Run {run_id} had died and was recovered. Continue it: ragtui resume {run_id}", "warning")
-        if changed or recovered:
-            self._tell_screens(StoreChanged)
+    def start_process(self, arguments: Sequence[str]) -> None:
+        """Start `ragtui …` as a process of its own and watch it on the live screen."""
+        self.watch_over.start(arguments)
 
-    def _tell_screens(self, make: Callable[[], Any]) -> None:
+    def tell_screens(self, make: Callable[[], Message]) -> None:
+        """Post a message of its own to every open screen."""
         for stack in self._screen_stacks.values():
             for screen in stack:
                 if isinstance(screen, RagtuiScreen):
@@ -203,29 +199,7 @@ class RagtuiApp(App[int]):
 
     def store_changed(self) -> None:
         """Called by a screen that changed the store itself, e.g. by a promotion."""
-        self._tell_screens(StoreChanged)
-
-    def start_process(self, arguments: Sequence[str]) -> None:
-        """Start a run in a process of its own and watch it on the live screen."""
-        from ragtui.tui.process import start
-
-        try:
-            self.started.append(start(self.workspace, arguments))
-        except RagtuiError as error:
-            self.show_error(error)
-            return
-        # A short run is over within a second, so its journal is looked for more often until it ends.
-        if self._eager is None:
-            self._eager = self.set_interval(_EAGER_SECONDS, self.look_around)
-        self._eager.resume()
-        self.action_go("live")
-        self.say("Starting a run in a process of its own…")
-
-    def on_run_ended(self, message: RunEnded) -> None:
-        """A run that was started here has ended; one that never began has to be told."""
-        self._tell_screens(lambda: RunEnded(message.code, message.run_id, message.log))
-        if message.code not in _TOLD_BY_JOURNAL or (message.code == RunFailed.exit_code and not message.run_id):
-            self.show_error(RagtuiError(f"The run ended with exit code {message.code}.", message.log))
+        self.tell_screens(StoreChanged)
 
     # -- going places -------------------------------------------------------------------------------------------------
 
@@ -233,7 +207,7 @@ class RagtuiApp(App[int]):
         """Open a mode."""
         self.switch_mode(mode)
         for bar in self.screen.query(TopBar):
-            bar.live = len(self.live)
+            bar.live = len(self.watch_over.live)
             bar.refresh()
 
     def open_trace(self, run_id: str, case_id: str | None = None) -> None:
@@ -262,7 +236,7 @@ class RagtuiApp(App[int]):
                 screen.toast(text, severity)
                 return
 
-    def notify(self, message: str, **options: Any) -> None:  # type: ignore[override]
+    def notify(self, message: str, **options: Any) -> None:
         """Textual's own notices go the same way as ours: never over results or keys."""
         self.say(str(message), options.get("severity", "information"))
 

@@ -14,7 +14,7 @@ _OSC52_LIMIT = 74_994
 
 
 def copy_text(app: App[Any], text: str) -> str:
-    """Hand the text to the terminal (OSC 52) and, if there is one, to the system's tool; a sentence on what is known."""
+    """Hand the text to the terminal (OSC 52) and to the system's tool if there is one; a sentence on what is known."""
     lines = f"{len(text):,} characters"
     short_enough = len(text.encode("utf-8", "replace")) * 4 // 3 <= _OSC52_LIMIT
     if short_enough:

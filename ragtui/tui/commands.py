@@ -14,7 +14,16 @@ from ragtui.inputs.text import printable
 if TYPE_CHECKING:
     from ragtui.tui.app import RagtuiApp
 
-_HIDDEN = ("command_palette", "simulate_key", "screen.", "app.focus", "app.screenshot", "hide_help", "maximize", "minimize")
+_HIDDEN = (
+    "command_palette",
+    "simulate_key",
+    "screen.",
+    "app.focus",
+    "app.screenshot",
+    "hide_help",
+    "maximize",
+    "minimize",
+)
 
 
 def possible(app: RagtuiApp, screen: Screen[Any]) -> Iterator[SystemCommand]:

@@ -31,7 +31,10 @@ class JumpOverlay(ModalScreen[Widget | None]):
 
     DEFAULT_CSS = """
     JumpOverlay { background: $background 30%; align: left top; layers: letters; }
-    JumpOverlay .letter { layer: letters; position: absolute; width: 3; height: 1; background: $warning; color: $background; text-style: bold reverse; }
+    JumpOverlay .letter {
+        layer: letters; position: absolute; width: 3; height: 1;
+        background: $warning; color: $background; text-style: bold reverse;
+    }
     """
 
     def __init__(self, found: list[tuple[Widget, Region]]) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
 from ragtui.errors import RagtuiError
+
+if TYPE_CHECKING:
+    from ragtui.tui.data.workspace import WorkspaceState
 
 
 class Loaded(Message):
@@ -35,6 +38,14 @@ class Told(Message):
     def can_replace(self, message: Message) -> bool:
         """Only the newest sentence of a topic matters."""
         return isinstance(message, Told) and message.topic == self.topic
+
+
+class Looked(Message):
+    """The workspace was looked at; `state` says what is live and how the stores stand."""
+
+    def __init__(self, state: WorkspaceState) -> None:
+        self.state = state
+        super().__init__()
 
 
 class LiveChanged(Message):

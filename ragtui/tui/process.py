@@ -60,9 +60,18 @@ def start(workspace: Workspace, arguments: Sequence[str]) -> StartedRun:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     output, log = folder / f"{stamp}.json", folder / f"{stamp}.log"
     command = [
-        sys.executable, "-m", "ragtui", "-w", str(workspace.root), "--store", str(workspace.store), *arguments,
-        "--display", "plain", "--json",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "ragtui",
+        "-w",
+        str(workspace.root),
+        "--store",
+        str(workspace.store),
+        *arguments,
+        "--display",
+        "plain",
+        "--json",
+    ]
     environment = dict(os.environ) | {"PYTHONUNBUFFERED": "1"}
     try:
         folder.mkdir(parents=True, exist_ok=True)

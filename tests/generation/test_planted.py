@@ -13,6 +13,7 @@ from ragtui.experiment.generation import Budget, Prompt
 from ragtui.experiment.plan import Floor, Plan
 from ragtui.experiment.presets import preset
 from ragtui.metrics.measure import parse_measure
+from ragtui.pipeline.budget import fixed_tokens
 from ragtui.providers.protocols import ChatRequest, Reply
 from tests.generation.station import UNKNOWN, Script, generating, lab_with, levels, ran, reads, station
 
@@ -87,8 +88,12 @@ def test_a_budget_that_trims_too_much(folder: Path) -> None:
 
 
 def test_a_budget_without_room_for_what_was_said_before(folder: Path) -> None:
-    found = worse(folder, reads, generating(budget=Budget(context_window=218, answer_reserve=60), rewrite=False))
-    assert {"historyElidedRate", "chunksDroppedRate"} <= found
+    rules = fixed_tokens(Prompt(), Budget(), "How much oil does it hold?")
+    budget = Budget(context_window=60 + rules + 25, answer_reserve=60)
+    run = ran(lab_with(folder, reads), generating("oracle", budget=budget))
+    assert levels(run, "oracle")["historyElidedRate"] == 1
+    kept = [trace.answered for trace in run.traces if "-turn@" in trace.case]
+    assert all(answer is not None and answer.messages[1].content == "It stands in the yard." for answer in kept)
 
 
 def test_a_retriever_that_returns_nothing(folder: Path) -> None:

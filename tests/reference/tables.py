@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.summary import summary
 from ragtui.lab import recorded_run
@@ -43,6 +45,24 @@ def tables(runs: dict[str, RecordedRun]) -> str:
     return "\n".join(lines)
 
 
+def gaps(runs: dict[str, RecordedRun]) -> str:
+    """How far apart the presets are, pair by pair, as Markdown; Success@1 is the share answered at rank 1."""
+    means = {name: _means(runs[name]) for name in PRESETS}
+    names = [*MEASURES, "Success@1"]
+    lines = [f"| difference | {' | '.join(names)} |", "|---|" + "---|" * len(names)]
+    for left, right in combinations(PRESETS, 2):
+        cells = [f"{means[right][name] - means[left][name]:+.4f}" for name in names]
+        lines.append(f"| {right} − {left} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _means(run: RecordedRun) -> dict[str, float]:
+    overall = summary(run).overall
+    found = {name: value for name in MEASURES if (value := overall[name].value) is not None}
+    first = [trace.scores["RR"] == 1 for trace in run.traces if trace.scores["RR"] is not None]
+    return found | {"Success@1": sum(first) / len(first)}
+
+
 def shares(runs: dict[str, RecordedRun]) -> str:
     """How many questions all three presets answer at rank 1, and how many none finds in five."""
     first = everywhere_missed = answerable = 0
@@ -62,5 +82,4 @@ def shares(runs: dict[str, RecordedRun]) -> str:
 if __name__ == "__main__":
     found = reference_runs()
     print(tables(found))
-    print()
-    print(shares(found))
+    print(f"\n{gaps(found)}\n\n{shares(found)}")

@@ -13,7 +13,7 @@ from ragtui.experiment.presets import PRESETS
 from ragtui.lab import recorded_run
 from ragtui.store.store import Store
 from tests.reference.record import REFERENCE, ROOT
-from tests.reference.tables import reference_runs, shares, tables
+from tests.reference.tables import gaps, reference_runs, shares, tables
 
 # Across processors a vector score may differ by this much (DESIGN, Determinism).
 TOLERANCE = 1e-6
@@ -59,3 +59,5 @@ def test_the_readme_states_the_recorded_numbers() -> None:
     runs = reference_runs()
     assert tables(runs) in readme, "update the README: python -m tests.reference.tables"
     assert shares(runs) in readme, "update the README: python -m tests.reference.tables"
+    handbook = (ROOT / "tests" / "handbook" / "README.md").read_text("utf-8")
+    assert gaps(runs) in handbook, "update tests/handbook/README.md: python -m tests.reference.tables"

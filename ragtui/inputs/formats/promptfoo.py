@@ -15,6 +15,7 @@ from ragtui.inputs.formats.source import Source, SourceQuestion
 from ragtui.inputs.formats.tables import cell, first_value, rows, several
 from ragtui.inputs.formats.testsets import Gathered, any_of
 from ragtui.inputs.patterns import compile_pattern
+from ragtui.inputs.text import fold_space
 
 _QUESTION = ("query", "question", "user_input", "input", "prompt", "message", "topic")
 _RELEVANT = ("correct_chunks", "relevant_docs", "relevant", "doc_id", "expected_docs", "relevantDocIds")
@@ -101,7 +102,7 @@ def _structured(path: Path) -> Any:
     try:
         return yaml.safe_load(data)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise InvalidInput(f"{path.name} is not YAML: {error}.", "Correct the file.") from None
+        raise InvalidInput(f"{path.name} is not YAML: {fold_space(str(error))}.", "Correct the file.") from None
 
 
 def _expected(text: str) -> dict[str, Any] | None:

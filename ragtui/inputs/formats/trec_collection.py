@@ -7,6 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
+
+import msgspec
 
 from ragtui.errors import InvalidInput
 from ragtui.inputs.formats.files import Problems, starts_like_json, text_lines
@@ -29,11 +32,12 @@ _LABEL = re.compile(r"^\s*(?:number|topic|description|narrative)\s*:\s*", re.IGN
 
 def trec_source(
     folder: Path, *, documents: Path | None = None, topics: Path | None = None, qrels: Sequence[Path] = (),
-    topic_field: TopicField = "title", use_existing: bool = False,
+    topic_field: TopicField = "title", use_existing: bool = False, escaped: bool = False,
 ) -> Source:  # fmt: skip
     """The collection in a folder, its parts found by their names unless they are given.
 
-    With `use_existing` the judgments are about documents that the target already has.
+    With `use_existing` the judgments are about documents that the target already has. `escaped` undoes the percent
+    encoding of ids in topics and judgments that `ragtui export --escape` writes.
     """
     if not folder.is_dir():
         raise InvalidInput(f"{folder} is not a folder.", "Name the folder of the collection.")
@@ -44,20 +48,27 @@ def trec_source(
     files = [] if use_existing else document_files(documents or _named(folder, _DOCUMENT_NAMES, "--documents"))
     return Source(
         documents=None if use_existing else lambda problems: _documents(files, problems),
-        questions=lambda problems: read_topics(topics_file, problems, topic_field),
-        judgments={_split_name(path, judged): _Judgments(path) for path in judged},
+        questions=lambda problems: _topics(topics_file, problems, topic_field, escaped),
+        judgments={_split_name(path, judged): _Judgments(path, escaped) for path in judged},
     )
+
+
+def _topics(path: Path, problems: Problems, part: TopicField, escaped: bool) -> Iterator[SourceQuestion]:
+    for question in read_topics(path, problems, part):
+        yield msgspec.structs.replace(question, id=unquote(question.id)) if escaped else question
 
 
 class _Judgments:
     """Reads one file of judgments anew at each call."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, escaped: bool) -> None:
         self._path = path
+        self._read = unquote if escaped else str
 
     def __call__(self, problems: Problems) -> Iterator[SourceJudgment]:
         for item in iter_qrels(self._path, problems):
-            yield SourceJudgment(item.query, item.doc, item.grade, None, self._path.name, item.line)
+            query, doc = self._read(item.query), self._read(item.doc)
+            yield SourceJudgment(query, doc, item.grade, None, self._path.name, item.line)
 
 
 def document_files(path: Path) -> list[Path]:

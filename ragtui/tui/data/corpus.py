@@ -125,10 +125,16 @@ def artifacts(lab: Lab) -> tuple[ArtifactLine, ...]:
         seen.add((kind, artifact_id))
         found.append(
             ArtifactLine(
-                kind, artifact_id or stored.folder.name, "damaged" if stored.damage else "current" if used_by else "unused",
-                used_by, record.size if record else 0, record.built_at if record else "", record.seconds if record else None,
-                _recipe(record.recipe) if record else "", stored.damage,
-            )  # fmt: skip
+                kind,
+                artifact_id or stored.folder.name,
+                "damaged" if stored.damage else "current" if used_by else "unused",
+                used_by,
+                record.size if record else 0,
+                record.built_at if record else "",
+                record.seconds if record else None,
+                _recipe(record.recipe) if record else "",
+                stored.damage,
+            )
         )
     found += [
         ArtifactLine(kind, artifact_id, "not built", tuple(names))
@@ -136,7 +142,12 @@ def artifacts(lab: Lab) -> tuple[ArtifactLine, ...]:
         if (kind, artifact_id) not in seen
     ]
     kinds = list(_REBUILDS)
-    return tuple(sorted(found, key=lambda item: (item.state == "unused", kinds.index(item.kind) if item.kind in kinds else 9, item.id)))
+    return tuple(
+        sorted(
+            found,
+            key=lambda item: (item.state == "unused", kinds.index(item.kind) if item.kind in kinds else 9, item.id),
+        )
+    )
 
 
 def ingest(lab: Lab, tell: Callable[[str], None], cancelled: Callable[[], bool]) -> str:
@@ -184,10 +195,13 @@ def document_preview(lab: Lab, doc_id: str) -> Preview:
     cases = [case for case in _cases(lab) if case.grades.get(doc_id, 0) > 0]
     spans = [(span.start, span.end, span.grade, case.id) for case in cases for span in case.spans if span.doc == doc_id]
     return Preview(
-        doc_id, document.source, document.text,
-        tuple(zip(columns.start, columns.end, columns.headings, strict=True)), tuple(sorted(spans)),
+        doc_id,
+        document.source,
+        document.text,
+        tuple(zip(columns.start, columns.end, columns.headings, strict=True)),
+        tuple(sorted(spans)),
         tuple((case.id, case.grades[doc_id], case.query) for case in cases),
-    )  # fmt: skip
+    )
 
 
 def _cases(lab: Lab) -> list[EvaluationCase]:

@@ -5,6 +5,7 @@ Statistics and verdict are analysis's; nothing here computes one. Everything blo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,7 +19,9 @@ from ragtui.tui.data.trace import CaseView, Hit, Label, RunLine, RunView, Stage
 
 if TYPE_CHECKING:
     from ragtui.analysis.compare import Comparison
+    from ragtui.analysis.recorded import RecordedRun
     from ragtui.lab import Lab
+    from ragtui.store.store import Store
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,15 +106,14 @@ def choose_pair(lines: tuple[RunLine, ...], base_id: str | None, new_id: str | N
     return Pair(base=earlier[0], new=new, why="the run before; none is promoted")
 
 
-def diff_view(lab: Lab, pair: Pair, tag: str | None = None) -> DiffView:
-    """Compare; ComparisonRefused where the numbers would not mean the same."""
+def diff_view(lab: Lab, pair: Pair, tell: Callable[[str], None] = lambda text: None) -> DiffView:
+    """Compare; ComparisonRefused where the numbers would not mean the same. `tell` hears how far the reading is."""
     from ragtui.analysis.compare import compare
     from ragtui.analysis.contrast import score_columns
-    from ragtui.lab import recorded_run
 
-    base = recorded_run(trace.store_named(lab, pair.base.store), pair.base.row.run_id)
-    new = recorded_run(trace.store_named(lab, pair.new.store), pair.new.row.run_id)
-    comparison = compare(base, new, tag=tag)
+    base, new = (ranked_run(trace.store_named(lab, side.store), side.row, tell) for side in (pair.base, pair.new))
+    tell("Comparing …")
+    comparison = compare(base, new)
     of_new = {case.id: case for case in new.cases}
     cases = [of_new[name] for name in comparison.cases.shared]
     measures = tuple(comparison.measures)
@@ -127,6 +129,29 @@ def diff_view(lab: Lab, pair: Pair, tag: str | None = None) -> DiffView:
         new=score_columns(new, cases, measures),
         primary=primary or (measures[0] if measures else ""),
     )
+
+
+def ranked_run(store: Store, row: RunRow, tell: Callable[[str], None]) -> RecordedRun:
+    """A run with what a comparison reads: results and scores, without the channels' hits and the chunks' texts.
+
+    A run of 100,000 cases is some hundred megabytes this way, and some thousand whole.
+    """
+    from ragtui.analysis.recorded import RecordedRun
+
+    record = store.run(row.run_id)
+    traces = []
+    for place, found in enumerate(store.traces(row.run_id)):
+        if place % 1000 == 0:
+            tell(f"Reading {row.run_id}: {place:,} of {row.cases:,} cases …")
+        traces.append(msgspec.structs.replace(found, channels={}, fused=None, floor=None, collapse=None, timings={}))
+    ordinals = {chunk for found in traces for chunk in found.results.chunks}
+    chunks = store.chunks(row.run_id, sorted(ordinals)).values()
+    return RecordedRun(
+        run_id=record.run_id, spec_id=record.spec_id, status=record.status, tier=record.tier,
+        specification=record.specification, provenance=record.provenance, measures=record.measure_names,
+        cases=store.cases_of(row.run_id), traces=tuple(traces),
+        chunks=tuple(msgspec.structs.replace(chunk, text="") for chunk in chunks),
+    )  # fmt: skip
 
 
 def questions(view: DiffView, measure: str, tag: str | None = None) -> tuple[Question, ...]:

@@ -15,7 +15,12 @@ def health(lab: Lab) -> SuiteHealth | None:
     found: list[RecordedRun] = []
     specs: set[str] = set()
     for row in lab.store.runs(limit=50):
-        if row.corpus_id == corpus_id and row.status == "completed" and row.tier == "retrieval" and row.spec_id not in specs:
+        if (
+            row.corpus_id == corpus_id
+            and row.status == "completed"
+            and row.tier == "retrieval"
+            and row.spec_id not in specs
+        ):
             specs.add(row.spec_id)
             found.append(recorded_run(lab.store, row.run_id))
         if len(found) == _RUNS:

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from ragtui.analysis.progress import Progress
-from ragtui.events import CaseFinished, Notice, RunEvent, RunFinished, RunStarted, RunStatus
+from ragtui.events import CaseFinished, Notice, RunEvent, RunStarted, RunStatus
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.metrics.aggregate import Estimate, mean_estimate
 
@@ -109,6 +109,7 @@ class LiveTally:
         self._alike = 0
         self._alike_kind = ""
         self._alike_message = ""
+        self._good = 0
         self._ended = False
 
     def add(self, event: RunEvent) -> None:
@@ -141,11 +142,17 @@ class LiveTally:
         for tag in tags:
             self._tag_done[tag] = self._tag_done.get(tag, 0) + 1
         if trace.error is not None:
+            self._good = 0
             self._alike = self._alike + 1 if trace.error.kind == self._alike_kind else 1
             self._alike_kind, self._alike_message = trace.error.kind, trace.error.message
-            self._feed.append(FeedItem("error", trace.case, f"{trace.error.kind}: {trace.error.message}", None, event.at))
+            self._feed.append(
+                FeedItem("error", trace.case, f"{trace.error.kind}: {trace.error.message}", None, event.at)
+            )
             return
-        self._alike, self._alike_kind = 0, ""
+        self._good += 1
+        # An alarm that has been raised stays until as many cases in a row went well.
+        if self._alike < ALIKE or self._good >= ALIKE:
+            self._alike, self._alike_kind = 0, ""
         for name, score in trace.scores.items():
             if score is not None and name in self._trails:
                 self._trails[name].add(score)
@@ -168,12 +175,24 @@ class LiveTally:
         preparing = progress.done == 0 and stage is not None and progress.status == "running"
         status = "interrupted" if self._ended and progress.status == "running" else progress.status
         return LiveView(
-            run_id=started.run_id, name=progress.name, spec_id=started.spec_id, attempt=started.attempt, status=status,
-            reason=progress.reason, started_at=progress.started_at,
+            run_id=started.run_id,
+            name=progress.name,
+            spec_id=started.spec_id,
+            attempt=started.attempt,
+            status=status,
+            reason=progress.reason,
+            started_at=progress.started_at,
             ended_at=progress.finished_at or (progress.last_case_at if self._ended else ""),
-            stage=stage.stage if preparing and stage is not None else "", position=progress.position(),
-            total=progress.total, done=progress.done, scored=progress.scored, missed=progress.missed,
-            errors=progress.errors, rate=progress.rate(), eta=progress.eta_seconds(), decisive=self._decisive,
+            stage=stage.stage if preparing and stage is not None else "",
+            position=progress.position(),
+            total=progress.total,
+            done=progress.done,
+            scored=progress.scored,
+            missed=progress.missed,
+            errors=progress.errors,
+            rate=progress.rate(),
+            eta=progress.eta_seconds(),
+            decisive=self._decisive,
             measures=tuple(
                 MeasureNow(name, intervals.get(name) or mean_estimate([]), self._trails[name].points())
                 for name in started.measures
@@ -183,8 +202,11 @@ class LiveTally:
                 for tag, total in sorted(self._tag_total.items())
             ),
             latencies=tuple(_latency(name, values) for name, values in self._latencies.items()),
-            feed=tuple(self._feed), alike=self._alike, alike_kind=self._alike_kind, alike_message=self._alike_message,
-        )  # fmt: skip
+            feed=tuple(self._feed),
+            alike=self._alike,
+            alike_kind=self._alike_kind,
+            alike_message=self._alike_message,
+        )
 
 
 class _Trail:

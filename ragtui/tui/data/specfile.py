@@ -12,8 +12,15 @@ from ragtui.tui.data.launch import Preview
 
 def save_specification(workspace: Workspace, found: Preview) -> str:
     """Write `plans/<name>.spec.json` as `ragtui spec save` does; a sentence that says where. Raises RunFailed."""
-    words = [word for place, word in enumerate(found.arguments) if place and "--name" not in (word, found.arguments[place - 1])]
-    stem = "".join(char if char.isalnum() or char in "-_" else "-" for char in (found.form.name or found.form.plan).rpartition("/")[2])
+    words = [
+        word
+        for place, word in enumerate(found.arguments)
+        if place and "--name" not in (word, found.arguments[place - 1])
+    ]
+    stem = "".join(
+        char if char.isalnum() or char in "-_" else "-"
+        for char in (found.form.name or found.form.plan).rpartition("/")[2]
+    )
     folder = workspace.root / "plans"
     path = folder / f"{stem.partition('.')[0]}.{found.spec_id.removeprefix('sha256:')[:8]}.spec.json"
     command = [sys.executable, "-m", "ragtui", "-w", str(workspace.root), "spec", "save", *words, "-o", str(path)]

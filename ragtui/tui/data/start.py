@@ -19,7 +19,7 @@ _ENOUGH = 2000
 
 
 class Beginning(msgspec.Struct, frozen=True):
-    """How far a folder is. `folders` are candidates for a corpus as (path, documents in it); `runs` counts both stores."""
+    """How far a folder is. `folders` are candidates for a corpus as (path, documents); `runs` counts both stores."""
 
     corpus: bool
     goldens: bool
@@ -42,9 +42,13 @@ def beginning(lab: Lab) -> Beginning:
             fault = f"{error.message} {error.hint}"
     corpus = workspace.corpus.is_dir()
     return Beginning(
-        corpus=corpus, goldens=bool(suite_files(workspace.goldens)), configured=(workspace.root / CONFIG_NAME).exists(),
-        runs=runs, folders=() if corpus else candidates(workspace.root), fault=fault,
-    )  # fmt: skip
+        corpus=corpus,
+        goldens=bool(suite_files(workspace.goldens)),
+        configured=(workspace.root / CONFIG_NAME).exists(),
+        runs=runs,
+        folders=() if corpus else candidates(workspace.root),
+        fault=fault,
+    )
 
 
 def candidates(root: Path) -> tuple[tuple[str, int], ...]:
@@ -78,7 +82,9 @@ def make_workspace(workspace: Workspace, arguments: tuple[str, ...]) -> str:
     """Run `ragtui init …` for this folder, what it says in the end. Raises RunFailed with its words."""
     command = [sys.executable, "-m", "ragtui", "-w", str(workspace.root), "init", *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=_INIT_SECONDS, check=False)
+        done = subprocess.run(
+            command, capture_output=True, stdin=subprocess.DEVNULL, timeout=_INIT_SECONDS, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RunFailed(f"The workspace cannot be made: {error}.", "Try `ragtui init` in a shell.") from error
     if done.returncode:

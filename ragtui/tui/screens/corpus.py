@@ -17,7 +17,9 @@ from ragtui.tui.data import corpus as data
 from ragtui.tui.messages import Failed, Loaded, Told
 from ragtui.tui.screens import corpus_text
 from ragtui.tui.screens.base import RagtuiScreen
-from ragtui.tui.widgets.rows import Column, RowList
+from ragtui.tui.screens.corpus_lists import corpus_lists
+from ragtui.tui.widgets.pane import pane
+from ragtui.tui.widgets.rows import RowList
 
 _ORDERS = {"name": "by name", "goldens": "by goldens", "unfound": "never retrieved first", "size": "by size"}
 
@@ -34,11 +36,31 @@ class CorpusScreen(RagtuiScreen):
     BINDINGS: ClassVar[list[Any]] = [
         Binding("c", "check", "Check", id="corpus.check", tooltip="Read and validate corpus and goldens again."),
         Binding("i", "ingest", "Ingest", id="corpus.ingest", tooltip="Build chunks, BM25 index and vectors now."),
-        Binding("escape", "stop", "Stop building", id="corpus.stop", tooltip="Stop building; what is finished is kept."),
-        Binding("o", "order", "Order", id="corpus.order", tooltip="Order documents by name, goldens, size, or never retrieved first."),
-        Binding("h", "health", "Health", id="corpus.health", tooltip="What the recorded runs say of the questions themselves."),
-        Binding("R", "reset", "Reset", id="corpus.reset", tooltip="Delete every artifact; asks first. Runs, corpus and goldens stay."),
-    ]  # fmt: skip
+        Binding(
+            "escape", "stop", "Stop building", id="corpus.stop", tooltip="Stop building; what is finished is kept."
+        ),
+        Binding(
+            "o",
+            "order",
+            "Order",
+            id="corpus.order",
+            tooltip="Order documents by name, goldens, size, or never retrieved first.",
+        ),
+        Binding(
+            "h",
+            "health",
+            "Health",
+            id="corpus.health",
+            tooltip="What the recorded runs say of the questions themselves.",
+        ),
+        Binding(
+            "R",
+            "reset",
+            "Reset",
+            id="corpus.reset",
+            tooltip="Delete every artifact; asks first. Runs, corpus and goldens stay.",
+        ),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,37 +74,14 @@ class CorpusScreen(RagtuiScreen):
 
     def compose_body(self) -> ComposeResult:
         """Problems if there are any; documents beside snapshot and suites; artifacts."""
-        with Vertical(id="problems-pane", classes="pane") as pane:
-            pane.border_title = "✗ Problems"
-            yield RowList(
-                (Column("place", 26), Column("problem and what to do")), id="problems", head=False, cursor=True,
-                help_text="Every problem of corpus and goldens at its file and line. Enter shows the whole text.",
-            )  # fmt: skip
+        problems, documents, suites, artifacts = corpus_lists()
+        yield pane("✗ Problems", problems, id="problems-pane")
         with Horizontal(id="upper"):
-            with Vertical(id="documents-pane", classes="pane") as pane:
-                pane.border_title = "Documents"
-                yield RowList(
-                    (Column("document"), Column("chars", 8, True, 52), Column("chunks", 6, True), Column("goldens", 7, True), Column("results", 7)),
-                    id="documents", empty="Reading the corpus…",
-                    help_text="Each document: its chunks, how many goldens rely on it, and whether the last run retrieved it. Enter shows its text with chunk boundaries and judged spans.",
-                )  # fmt: skip
+            yield pane("Documents", documents, id="documents-pane")
             with Vertical(id="side"):
-                with Vertical(id="snapshot-pane", classes="pane") as pane:
-                    pane.border_title = "Snapshot"
-                    yield Static("Reading the corpus…", id="snapshot", markup=False)
-                with Vertical(id="suites-pane", classes="pane") as pane:
-                    pane.border_title = "Suites and tags"
-                    yield RowList((Column("suite or tag"), Column("goldens", 7, True)), id="suites", cursor=False, help_text="How many goldens each suite has, and how many carry each tag.")
-        with Vertical(id="artifacts-pane", classes="pane") as pane:
-            pane.border_title = "Artifacts"
-            yield RowList(
-                (
-                    Column("kind", 7), Column("state", 11), Column("id", 8), Column("size", 8, True), Column("built, UTC", 14),
-                    Column("took", 6, True, 90), Column("recipe", 0, False, 90), Column("changes with"),
-                ),
-                id="artifacts", cursor=False, empty="Looking…",
-                help_text="What is built from the corpus. `current` is used by a preset here, `unused` belongs to another corpus or recipe.",
-            )  # fmt: skip
+                yield pane("Snapshot", Static("Reading the corpus…", id="snapshot", markup=False), id="snapshot-pane")
+                yield pane("Suites and tags", suites, id="suites-pane")
+        yield pane("Artifacts", artifacts, id="artifacts-pane")
 
     def on_mount(self) -> None:
         """Read."""
@@ -168,7 +167,9 @@ class CorpusScreen(RagtuiScreen):
         if self.inputs is None:
             return
         documents = self.query_one("#documents", RowList)
-        documents.empty = "The corpus has to be mended first." if self.inputs.report.problems else "There is no document."
+        documents.empty = (
+            "The corpus has to be mended first." if self.inputs.report.problems else "There is no document."
+        )
         rows = corpus_text.marked(self.inputs.documents, self.retrieved)
         documents.set_rows(*corpus_text.document_rows(rows, self.order))
         pane = self.query_one("#documents-pane")
@@ -207,7 +208,9 @@ class CorpusScreen(RagtuiScreen):
 
         def make() -> str:
             worker = get_current_worker()
-            return data.ingest(lab, lambda text: self.tell("ingest", text), lambda: worker.is_cancelled or self._stopping)
+            return data.ingest(
+                lab, lambda text: self.tell("ingest", text), lambda: worker.is_cancelled or self._stopping
+            )
 
         self._stopping = False
         self.fetch("ingest", make)

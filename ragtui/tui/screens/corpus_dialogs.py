@@ -74,7 +74,10 @@ class HealthDialog(_Reader):
         """What it is judged by."""
         if self.health is None:
             return Content("Suite health")
-        return Content(f"Suite health · {plural(self.health.runs, 'run')}, {plural(self.health.cases, 'question')}, by {self.health.measure}")
+        return Content(
+            f"Suite health · {plural(self.health.runs, 'run')}, {plural(self.health.cases, 'question')}, "
+            f"by {self.health.measure}"
+        )
 
     def body_text(self) -> Content:
         """The lists, or what to do first."""
@@ -86,7 +89,9 @@ def preview_text(preview: Preview) -> Content:
     parts: list[Content] = []
     if preview.goldens:
         for case, grade, query in preview.goldens:
-            parts.append(Content.assemble((f"grade {grade}  ", "$accent"), line(case, "bold"), "  ", line(query, "$secondary")))
+            parts.append(
+                Content.assemble((f"grade {grade}  ", "$accent"), line(case, "bold"), "  ", line(query, "$secondary"))
+            )
     else:
         parts.append(Content.styled("No golden relies on this document.", "$warning"))
     parts.append(Content(""))
@@ -119,18 +124,57 @@ def health_text(health: SuiteHealth | None) -> Content:
     if health is None:
         return Content("No run over this corpus is recorded yet. Press 2 to make one; two different plans tell most.")
     sections: list[tuple[str, str, list[Content]]] = [
-        ("Questions that decide", "the runs differ on them", [line(f"{item.case}  {value(item.lowest, 2)} to {value(item.highest, 2)}, {item.share:.0%} of all difference") for item in health.deciding]),
-        ("Questions that say nothing", "every run scores them alike", [line(f"{item.case}  always {value(item.value, 2)}") for item in health.constant]),
-        ("Not judged though often found", "judge them, or accept them as wrong", [line(f"{item.case}  {item.doc}  in {plural(item.runs, 'run')}, best rank {item.best_rank}") for item in health.unjudged]),
-        ("Relevant but never found", "by no channel of any run", [line(f"{item.case}  {item.doc}  grade {item.grade}") for item in health.never_found]),
-        ("Nearly the same question", "they count double", [line(f"{item.first}  {item.second}  {item.similarity:.0%} alike") for item in health.alike]),
-        ("Tags too thin to show a change of 0.1", "", [line(f"{item.tag}  {plural(item.cases, 'case')}, shows {value(item.detectable, 2)}, {item.missing} more needed") for item in health.thin_tags]),
-    ]  # fmt: skip
+        (
+            "Questions that decide",
+            "the runs differ on them",
+            [
+                line(f"{item.case}  {item.lowest:.2f} to {item.highest:.2f}, {item.share:.0%} of the difference")
+                for item in health.deciding
+            ],
+        ),
+        (
+            "Questions that say nothing",
+            "every run scores them alike",
+            [line(f"{item.case}  always {value(item.value, 2)}") for item in health.constant],
+        ),
+        (
+            "Not judged though often found",
+            "judge them, or accept them as wrong",
+            [
+                line(f"{item.case}  {item.doc}  in {plural(item.runs, 'run')}, best rank {item.best_rank}")
+                for item in health.unjudged
+            ],
+        ),
+        (
+            "Relevant but never found",
+            "by no channel of any run",
+            [line(f"{item.case}  {item.doc}  grade {item.grade}") for item in health.never_found],
+        ),
+        (
+            "Nearly the same question",
+            "they count double",
+            [line(f"{item.first}  {item.second}  {item.similarity:.0%} alike") for item in health.alike],
+        ),
+        (
+            "Tags too thin to show a change of 0.1",
+            "",
+            [
+                line(f"{item.tag}  {plural(item.cases, 'case')}, shows {item.detectable:.2f}, {item.missing} missing")
+                for item in health.thin_tags
+            ],
+        ),
+    ]
     parts: list[Content] = []
     for title, why, rows in sections:
-        parts.append(Content.assemble((f"{title}  ", "bold"), (f"{len(rows)}", "bold $primary"), (f"  {why}" if rows else "", "$secondary")))
+        parts.append(
+            Content.assemble(
+                (f"{title}  ", "bold"), (f"{len(rows)}", "bold $primary"), (f"  {why}" if rows else "", "$secondary")
+            )
+        )
         parts += [Content("  ") + row for row in rows[:_SHOWN]]
         if len(rows) > _SHOWN:
-            parts.append(Content.styled(f"  and {len(rows) - _SHOWN} more: ragtui suite health lists all", "$secondary"))
+            parts.append(
+                Content.styled(f"  and {len(rows) - _SHOWN} more: ragtui corpus health lists all", "$secondary")
+            )
         parts.append(Content(""))
     return Content("\n").join(parts)

@@ -13,17 +13,32 @@ from ragtui.tui.data.corpus import ArtifactLine, DocumentRow, Inputs
 from ragtui.tui.widgets.rows import Row
 from ragtui.tui.widgets.text import line, plural, seconds, size, when
 
-_STATES = {"current": ("✓ current", "$success"), "unused": ("○ unused", "$secondary"), "damaged": ("✗ damaged", "$error bold"), "not built": ("… not built", "$warning")}
+_STATES = {
+    "current": ("✓ current", "$success"),
+    "unused": ("○ unused", "$secondary"),
+    "damaged": ("✗ damaged", "$error bold"),
+    "not built": ("… not built", "$warning"),
+}
 
 
 def snapshot(report: InputsReport) -> Content:
     """Identity and sizes, one a line."""
     rows = [
-        ("corpus", Content.styled(short(report.corpus_id, 16), "bold") if report.corpus_id else Content.styled("✗ not valid", "$error bold")),
+        (
+            "corpus",
+            Content.styled(short(report.corpus_id, 16), "bold")
+            if report.corpus_id
+            else Content.styled("✗ not valid", "$error bold"),
+        ),
         ("documents", Content(f"{report.documents:,} ({_thousands(report.characters)} chars)")),
         ("goldens", Content(f"{report.goldens:,} in {plural(len(report.suites), 'suite')}")),
-        ("problems", Content.styled(f"✗ {len(report.problems)}", "$error bold") if report.problems else Content.styled(f"✓ none{_warned(report)}", "$success")),
-    ]  # fmt: skip
+        (
+            "problems",
+            Content.styled(f"✗ {len(report.problems)}", "$error bold")
+            if report.problems
+            else Content.styled(f"✓ none{_warned(report)}", "$success"),
+        ),
+    ]
     return Content("\n").join([Content.assemble((f"{name:10}", "$secondary"), text) for name, text in rows])
 
 
@@ -55,7 +70,9 @@ def problem_rows(report: InputsReport) -> tuple[list[Row], list[str]]:
     for glyph, style, items in (("✗", "$error", report.problems), ("⚠", "$warning", report.warnings)):
         for item in items:
             place = f"{item.file.rpartition('/')[2]}:{item.line}" if item.line else item.file.rpartition("/")[2]
-            rows.append((Content.assemble((f"{glyph} ", style), line(place, "bold")), line(f"{item.message} {item.hint}")))
+            rows.append(
+                (Content.assemble((f"{glyph} ", style), line(place, "bold")), line(f"{item.message} {item.hint}"))
+            )
     return rows, [str(place) for place in range(len(rows))]
 
 
@@ -76,11 +93,14 @@ def document_rows(rows: Sequence[DocumentRow], order: str) -> tuple[list[Row], l
         rows = sorted(rows, key=lambda row: (row.retrieved is not False, row.id))
     made: list[Row] = [
         (
-            line(row.id), f"{row.characters:,}", "–" if row.chunks is None else str(row.chunks),
-            Content.styled("none", "$warning") if not row.goldens else str(row.goldens), _found(row.retrieved),
+            line(row.id),
+            f"{row.characters:,}",
+            "–" if row.chunks is None else str(row.chunks),
+            Content.styled("none", "$warning") if not row.goldens else str(row.goldens),
+            _found(row.retrieved),
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     return made, [row.id for row in rows]
 
 
@@ -106,11 +126,18 @@ def artifact_rows(rows: Sequence[ArtifactLine]) -> list[Row]:
         built = row.state != "not built"
         made.append(
             (
-                row.kind, Content.styled(word, style), Content.styled(short(row.id, 12), "$secondary"), size(row.size) if built else "–",
-                when(row.built_at)[2:] if row.built_at else "–", seconds(row.seconds), line(row.recipe),
-                line(row.damage) if row.damage else line(row.rebuilt_by if row.state != "unused" else "another corpus or recipe", "$secondary"),
+                row.kind,
+                Content.styled(word, style),
+                Content.styled(short(row.id, 8), "$secondary"),
+                size(row.size) if built else "–",
+                when(row.built_at)[2:] if row.built_at else "–",
+                seconds(row.seconds),
+                line(row.recipe),
+                line(row.damage)
+                if row.damage
+                else line(row.rebuilt_by if row.state != "unused" else "another corpus or recipe", "$secondary"),
             )
-        )  # fmt: skip
+        )
     return made
 
 

@@ -11,14 +11,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.widgets import Static
+from textual.worker import get_current_worker
 
-from ragtui.errors import RagtuiError
+from ragtui.errors import Interrupted, RagtuiError
 from ragtui.store.rows import Baseline
 from ragtui.tui.data import diff as data
 from ragtui.tui.data import trace
 from ragtui.tui.data.diff import DiffView, Pair, PairView, Question, Side
 from ragtui.tui.data.trace import RunLine, RunView
-from ragtui.tui.messages import Failed, Loaded, ShowDiff
+from ragtui.tui.messages import Failed, Loaded, ShowDiff, Told
 from ragtui.tui.screens.base import RagtuiScreen
 from ragtui.tui.widgets import diff_rows
 from ragtui.tui.widgets.document import DocumentDialog
@@ -191,7 +192,18 @@ class DiffScreen(RagtuiScreen):
             return
         self._say(f"Comparing {pair.base.row.cases:,} and {pair.new.row.cases:,} cases …")
         lab = self.ragtui.lab
-        self.fetch("view", lambda: (data.diff_view(lab, pair), data.open_pair(lab, pair)))
+
+        def tell(text: str) -> None:
+            if get_current_worker().is_cancelled:
+                raise Interrupted("Another pair was chosen.", "")
+            self.tell("view", text)
+
+        self.fetch("view", lambda: (data.diff_view(lab, pair, tell), data.open_pair(lab, pair)))
+
+    def on_told(self, message: Told) -> None:
+        """How far the reading is."""
+        if self.view is None:
+            self.query_one("#diff-empty", Static).update(Text(message.text))
 
     def _got_view(self, found: tuple[DiffView, tuple[RunView, RunView]]) -> None:
         self.view, self.views = found

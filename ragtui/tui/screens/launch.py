@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import on
@@ -10,18 +9,17 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.timer import Timer
-from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
-from ragtui.analysis.inputs_report import CORE
 from ragtui.errors import RagtuiError
-from ragtui.experiment.plan import Plan
-from ragtui.inputs.goldens import suite_files
-from ragtui.tui.data.launch import Field, Form, Preview, base_plan, fields_of, plan_choices, preview
+from ragtui.tui.data.form import Field, Form, base_plan, fields_of
+from ragtui.tui.data.launch import Preview, preview
 from ragtui.tui.messages import Loaded
 from ragtui.tui.screens import launch_text
 from ragtui.tui.screens.base import RagtuiScreen
+from ragtui.tui.screens.launch_form import REMEMBERED, first_rows, last_row, plan_rows, widget_id
 from ragtui.tui.widgets.fields import Choice, TextField
+from ragtui.tui.widgets.pane import pane
 from ragtui.tui.widgets.rows import Column, RowList
 
 _TYPING_SECONDS = 0.15
@@ -37,14 +35,36 @@ class LaunchScreen(RagtuiScreen):
     it has run, what differs from the baseline, what it takes. ctrl+r starts it as a process of its own, exactly what
     the command shown would start. Up and down move between fields, left and right change a choice."""
     BINDINGS: ClassVar[list[Any]] = [
-        Binding("ctrl+r,f5", "start", "Start", priority=True, id="launch.start", tooltip="Start the run as a process of its own and watch it."),
-        Binding("ctrl+s", "save", "Save spec", id="launch.save", tooltip="Write the specification to a file without running it."),
+        Binding(
+            "ctrl+r,f5",
+            "start",
+            "Start",
+            priority=True,
+            id="launch.start",
+            tooltip="Start the run as a process of its own and watch it.",
+        ),
+        Binding(
+            "ctrl+s",
+            "save",
+            "Save spec",
+            id="launch.save",
+            tooltip="Write the specification to a file without running it.",
+        ),
         Binding("ctrl+n", "reset", "Reset", id="launch.reset", tooltip="Forget all edits of the plan."),
         Binding("y", "copy", "Copy command", id="launch.copy", tooltip="Copy the command that starts the same run."),
         Binding("down", "focus_next_field", "Next field", show=False, id="launch.down", tooltip="The next field."),
-        Binding("up", "focus_previous_field", "Previous field", show=False, id="launch.up", tooltip="The previous field."),
-        Binding("escape", "leave_field", "Leave field", show=False, id="launch.leave", tooltip="Leave the field, so that letters and digits are keys again."),
-    ]  # fmt: skip
+        Binding(
+            "up", "focus_previous_field", "Previous field", show=False, id="launch.up", tooltip="The previous field."
+        ),
+        Binding(
+            "escape",
+            "leave_field",
+            "Leave field",
+            show=False,
+            id="launch.leave",
+            tooltip="Leave the field, so that letters and digits are keys again.",
+        ),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,33 +77,25 @@ class LaunchScreen(RagtuiScreen):
 
     def compose_body(self) -> ComposeResult:
         """Form, summary, manifest."""
-        memory = self.ragtui.memory
+        first = first_rows(self.ragtui.workspace, self.ragtui.memory)
+        manifest = RowList(
+            (Column("field"), Column("value", 12, wide=28)),
+            id="manifest",
+            cursor=False,
+            head=False,
+            help_text="The canonical specification, field by field. Its hash is the fingerprint.",
+        )
+        summary = Static("Reading the workspace…", id="summary", markup=False)
         with Horizontal(id="columns"):
-            with Vertical(id="form-pane", classes="pane") as pane:
-                pane.border_title = "Plan"
-                with VerticalScroll(id="form", can_focus=False):
-                    choices = plan_choices(self.ragtui.workspace)
-                    known = memory.get("launch.plan", "hybrid")
-                    plan = known if known in dict(choices) else "hybrid"
-                    yield _row("plan", Choice(choices, plan, id="plan", help_text="A preset, or a plan file of this workspace."))
-                    yield _row("name", TextField("", id="name", placeholder="as the plan", help_text="A name for the run; it changes nothing."))
-                    yield _row("suites", TextField(memory.get("launch.suites", ""), id="suites", placeholder=_suites_here(self.ragtui.workspace.goldens), help_text="Suites, separated by commas; core if empty."))
-                    yield _row("tags", TextField(memory.get("launch.tags", ""), id="tags", placeholder="all", help_text="Only goldens with any of these tags, separated by commas."))
-                    yield _row("limit", TextField(memory.get("launch.limit", ""), id="limit", placeholder="no limit", help_text="At most this many cases, stratified by tag."))
-                    yield Vertical(id="fields")
-                    yield _row("also", TextField("", id="extra", placeholder="field=value; field=value", help_text="Any other field, e.g. lexical.stop_words=true; several are separated by semicolons."))
-                yield Button("Start  ctrl+r", id="start", variant="primary", compact=True, disabled=True)
+            yield pane(
+                "Plan",
+                VerticalScroll(*first, Vertical(id="fields"), last_row(), id="form", can_focus=False),
+                Button("Start  ctrl+r", id="start", variant="primary", compact=True, disabled=True),
+                id="form-pane",
+            )
             with Vertical(id="right"):
-                with Vertical(id="summary-pane", classes="pane") as pane:
-                    pane.border_title = "This run"
-                    with VerticalScroll(id="summary-scroll"):
-                        yield Static("Reading the workspace…", id="summary", markup=False)
-                with Vertical(id="manifest-pane", classes="pane") as pane:
-                    pane.border_title = "Manifest"
-                    yield RowList(
-                        (Column("field"), Column("value", 12, wide=28)), id="manifest", cursor=False, head=False,
-                        help_text="The canonical specification, field by field. Its hash is the fingerprint.",
-                    )  # fmt: skip
+                yield pane("This run", VerticalScroll(summary, id="summary-scroll"), id="summary-pane")
+                yield pane("Manifest", manifest, id="manifest-pane")
 
     def on_mount(self) -> None:
         """The fields of the remembered plan."""
@@ -106,10 +118,10 @@ class LaunchScreen(RagtuiScreen):
             self._changed()
             return
         fields = fields_of(plan)
-        self._fields = {_id(field.path): field for field in fields}
+        self._fields = {widget_id(field.path): field for field in fields}
         self._building = True
         box = self.query_one("#fields", Vertical)
-        rows = _channel_rows(plan, self._fields) + _other_rows(fields)
+        rows = plan_rows(plan, self._fields)
 
         async def swap() -> None:
             await box.remove_children()
@@ -123,7 +135,9 @@ class LaunchScreen(RagtuiScreen):
 
     def form(self) -> Form:
         """What is written now."""
-        texts = {name: self.query_one(f"#{name}", TextField).value for name in ("name", "suites", "tags", "limit", "extra")}
+        texts = {
+            name: self.query_one(f"#{name}", TextField).value for name in ("name", "suites", "tags", "limit", "extra")
+        }
         changed = {}
         for name, field in self._fields.items():
             for widget in self.query(f"#{name}"):
@@ -200,10 +214,14 @@ class LaunchScreen(RagtuiScreen):
         found = self.shown
         if found is None or found.faults or found.form != self.form():
             self.refresh_data()
-            self.toast("The plan is still being checked; try again in a moment." if found is None or not found.faults else "The plan has faults.")
+            self.toast(
+                "The plan is still being checked; try again in a moment."
+                if found is None or not found.faults
+                else "The plan has faults."
+            )
             return
         memory = self.ragtui.memory
-        for key in ("plan", "suites", "tags", "limit"):
+        for key in ("plan", *REMEMBERED):
             memory.set(f"launch.{key}", getattr(found.form, key))
         self.ragtui.start_process(found.arguments)
 
@@ -238,51 +256,3 @@ class LaunchScreen(RagtuiScreen):
     def action_leave_field(self) -> None:
         """To the manifest, where letters are keys."""
         self.query_one("#manifest").focus()
-
-
-def _suites_here(folder: Path) -> str:
-    """`core · also graded, off_topic`."""
-    others = ", ".join(name for name in suite_files(folder) if name != CORE)
-    return CORE + (f" · also {others}" if others else "")
-
-
-def _id(path: str) -> str:
-    """A widget's id for a path: channel names may hold any character."""
-    return "f-" + "".join(char if char.isalnum() and char.isascii() else f"_{ord(char):x}_" for char in path)
-
-
-def _label(text: str) -> Static:
-    return Static(text, classes="label", markup=False)
-
-
-def _row(label: str, *controls: Widget, classes: str = "row") -> Horizontal:
-    return Horizontal(_label(label), *controls, classes=classes)
-
-
-def _control(field: Field) -> Widget:
-    if field.choices:
-        return Choice([(name, name) for name in field.choices], field.text, id=_id(field.path), help_text=field.help)
-    return TextField(field.text, id=_id(field.path), help_text=field.help)
-
-
-def _channel_rows(plan: Plan, fields: dict[str, Field]) -> list[Widget]:
-    """A head and a row a channel: on or off, depth, weight, least score."""
-    rows: list[Widget] = [Static(f"{'channel':12} read      depth   weight  min score", classes="group", markup=False)]
-    for name in plan.retrieval.channels:
-        where = f"retrieval.channels.{name}"
-        paths = (where, f"{where}.depth", f"retrieval.fusion.weights.{name}", f"{where}.min_score")
-        controls = [_control(fields[_id(path)]) for path in paths]
-        rows.append(_row(name, *controls, classes="row channel"))
-    return rows
-
-
-def _other_rows(fields: list[Field]) -> list[Widget]:
-    groups = {"retrieval.fusion.rank_constant": "then", "chunking.strategy": "artifacts", "metrics.measures": "measures"}
-    rows: list[Widget] = []
-    for field in fields:
-        if field.path.startswith(("retrieval.channels.", "retrieval.fusion.weights.")):
-            continue
-        if field.path in groups:
-            rows.append(Static(groups[field.path], classes="group", markup=False))
-        rows.append(_row(field.label, _control(field)))
-    return rows

@@ -34,7 +34,14 @@ def summary(found: Preview, width: int = 60) -> Content:
     else:
         rows.append(("baseline", Content(f"{plural(len(found.changes), 'field')} differ from {found.baseline}")))
         for path, old, new in found.changes[:_CHANGES]:
-            rows.append(("", Content.assemble(line(path, "$secondary"), "  ", line(_brief(old)), " → ", line(_brief(new), "bold"))))
+            rows.append(
+                (
+                    "",
+                    Content.assemble(
+                        line(path, "$secondary"), "  ", line(_brief(old)), " → ", line(_brief(new), "bold")
+                    ),
+                )
+            )
         if len(found.changes) > _CHANGES:
             rows.append(("", Content.styled(f"and {len(found.changes) - _CHANGES} more", "$secondary")))
     return Content("\n").join([_hanging(name, text, width) for name, text in rows])
@@ -50,7 +57,9 @@ def _hanging(name: str, text: Content, width: int) -> Content:
 def _history(found: Preview) -> Content:
     if not found.runs or found.last is None:
         return Content.styled("never run", "$secondary")
-    return Content.styled(f"run {plural(found.runs, 'time')}, last {when(found.last.started_at)} ({found.last.status})", "$secondary")
+    return Content.styled(
+        f"run {plural(found.runs, 'time')}, last {when(found.last.started_at)} ({found.last.status})", "$secondary"
+    )
 
 
 def _time(found: Preview) -> Content:
@@ -74,8 +83,7 @@ def leaf_rows(found: Preview) -> list[Row]:
         shared = 0
         while shared < min(len(above), len(open_path)) and above[shared] == open_path[shared]:
             shared += 1
-        for depth in range(shared, len(above)):
-            rows.append((line_at(depth, above[depth], "bold"), ""))
+        rows += [(line_at(depth, above[depth], "bold"), "") for depth in range(shared, len(above))]
         open_path = above
         rows.append((line_at(len(above), name, "$secondary"), line(_brief(value))))
     return rows

@@ -17,7 +17,9 @@ from ragtui.tui.follow import follow_run
 from ragtui.tui.messages import Failed, LiveChanged, LiveMoved, Loaded, RunEnded
 from ragtui.tui.screens import live_text
 from ragtui.tui.screens.base import RagtuiScreen
-from ragtui.tui.widgets.rows import Column, RowList
+from ragtui.tui.screens.live_lists import live_lists
+from ragtui.tui.widgets.pane import pane
+from ragtui.tui.widgets.rows import RowList
 
 _FOLLOWED = 8
 
@@ -32,14 +34,33 @@ class LiveScreen(RagtuiScreen):
     leaving this screen never touches a run. The line under the name counts cases: scored ones have a value, missed
     ones did not find everything, errored ones have no result. Values are means so far with their 95 % interval."""
     BINDINGS: ClassVar[list[Any]] = [
-        Binding("t,enter", "open_trace", "Trace", id="live.trace", tooltip="Open the run, or the chosen case, on the trace screen."),
-        Binding("x", "cancel", "Cancel", id="live.cancel", tooltip="Ask the run to stop: it finishes what is in flight and keeps everything."),
+        Binding(
+            "t,enter",
+            "open_trace",
+            "Trace",
+            id="live.trace",
+            tooltip="Open the run, or the chosen case, on the trace screen.",
+        ),
+        Binding(
+            "x",
+            "cancel",
+            "Cancel",
+            id="live.cancel",
+            tooltip="Ask the run to stop: it finishes what is in flight and keeps everything.",
+        ),
         Binding("d", "detach", "Detach", id="live.detach", tooltip="Stop watching this run; it goes on."),
         Binding("a", "attach", "Attach", id="live.attach", tooltip="Watch again the runs that were detached."),
         Binding("r", "resume", "Resume", id="live.resume", tooltip="Continue a run that was interrupted or cancelled."),
         Binding("right_square_bracket,n", "next_run(1)", "Next run", id="live.next", tooltip="Show the next run."),
-        Binding("left_square_bracket", "next_run(-1)", "Previous run", show=False, id="live.previous", tooltip="Show the previous run."),
-    ]  # fmt: skip
+        Binding(
+            "left_square_bracket",
+            "next_run(-1)",
+            "Previous run",
+            show=False,
+            id="live.previous",
+            tooltip="Show the previous run.",
+        ),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,34 +80,13 @@ class LiveScreen(RagtuiScreen):
         yield Static(id="others", markup=False)
         yield Static(id="head", markup=False)
         yield Static(id="banner", markup=False)
+        measures, tags, latency, feed = live_lists()
         with Horizontal(id="top"):
-            with Vertical(id="measures-pane", classes="pane") as pane:
-                pane.border_title = "Measures so far"
-                yield RowList(
-                    (Column("measure"), Column("value", 5, True), Column("95 % interval", 13), Column("n", 5, True, 52), Column("so far", 8, wide=24)),
-                    id="measures", cursor=False,
-                    help_text="Every configured measure: mean over the cases that have a value, its 95 % interval, and how the mean went.",
-                )  # fmt: skip
+            yield pane("Measures so far", measures, id="measures-pane")
             with Vertical(id="side"):
-                with Vertical(id="tags-pane", classes="pane") as pane:
-                    pane.border_title = "By tag"
-                    yield RowList(
-                        (Column("tag"), Column("cases", 7, True), Column("value", 5, True), Column("95 % interval", 13, False, 40)),
-                        id="tags", cursor=False, help_text="Cases finished of all, and the decisive measure, by tag.",
-                    )  # fmt: skip
-                with Vertical(id="latency-pane", classes="pane") as pane:
-                    pane.border_title = "Time a case, ms"
-                    yield RowList(
-                        (Column("stage"), Column("p50", 7, True), Column("p95", 7, True)), id="latency", cursor=False,
-                        help_text="Milliseconds of each stage and provider over the last thousand cases.",
-                    )  # fmt: skip
-        with Vertical(id="feed-pane", classes="pane") as pane:
-            pane.border_title = "Misses and errors"
-            yield RowList(
-                (Column("", 6), Column("case", 20), Column("score", 5, True), Column("question, or reason")), id="feed",
-                empty="None so far.",
-                help_text="Cases that did not find everything, and errors with their reason, the newest last. Enter opens the case once the run is recorded.",
-            )  # fmt: skip
+                yield pane("By tag", tags, id="tags-pane")
+                yield pane("Time a case, ms", latency, id="latency-pane")
+        yield pane("Misses and errors", feed, id="feed-pane")
 
     def on_mount(self) -> None:
         """Begin with the runs that are live now."""

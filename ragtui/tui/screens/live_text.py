@@ -42,9 +42,13 @@ def counts(view: LiveView, width: int) -> Content:
         pace = "" if view.rate is None else f"  {view.rate:.0f}/s" if view.rate >= 10 else f"  {view.rate:.1f}/s"
         left = "" if view.over or view.eta is None else f"  {seconds(view.eta)} left"
         words = Content.assemble(
-            (f"{done:,}/{total:,}", "bold"), f"  {view.scored:,} scored  {view.missed:,} missed  ", errors, pace,
-            f"  {seconds(elapsed(view))}", left,
-        )  # fmt: skip
+            (f"{done:,}/{total:,}", "bold"),
+            f"  {view.scored:,} scored  {view.missed:,} missed  ",
+            errors,
+            pace,
+            f"  {seconds(elapsed(view))}",
+            left,
+        )
     room = min(width - words.cell_length - 2, 40)
     if room < 6:
         return words.truncate(width, ellipsis=True)
@@ -70,18 +74,25 @@ def measure_rows(view: LiveView, trail: int = 8) -> list[Row]:
     """A row a measure, with the last `trail` points of its mean."""
     return [
         (
-            line(item.name, "bold" if item.name == view.decisive else ""), value(item.estimate.value),
-            Content.styled(interval(item.estimate), "$secondary"), str(item.estimate.n),
+            line(item.name, "bold" if item.name == view.decisive else ""),
+            value(item.estimate.value),
+            Content.styled(interval(item.estimate), "$secondary"),
+            str(item.estimate.n),
             Content.styled(spark(item.trail, trail), "$primary"),
         )
         for item in view.measures
-    ]  # fmt: skip
+    ]
 
 
 def tag_rows(view: LiveView) -> list[Row]:
     """A row a tag."""
     return [
-        (line(item.tag), f"{item.done}/{item.total}", value(item.estimate.value), Content.styled(interval(item.estimate), "$secondary"))
+        (
+            line(item.tag),
+            f"{item.done}/{item.total}",
+            value(item.estimate.value),
+            Content.styled(interval(item.estimate), "$secondary"),
+        )
         for item in view.tags
     ]
 
@@ -102,7 +113,14 @@ def feed_rows(view: LiveView) -> tuple[list[Row], list[str]]:
     keys = []
     for place, item in enumerate(view.feed):
         word, style = _KINDS[item.kind]
-        rows.append((Content.styled(word, style), line(item.case), value(item.score, 2) if item.kind == "miss" else "", line(item.text, style)))
+        rows.append(
+            (
+                Content.styled(word, style),
+                line(item.case),
+                value(item.score, 2) if item.kind == "miss" else "",
+                line(item.text, style),
+            )
+        )
         keys.append(f"{place} {item.case}")
     return rows, keys
 
@@ -110,9 +128,10 @@ def feed_rows(view: LiveView) -> tuple[list[Row], list[str]]:
 def banner(view: LiveView) -> Content:
     """Many errors of one kind in a row: what they say, and what to do."""
     return Content.assemble(
-        f"✗ {view.alike} errors alike in a row ({view.alike_kind}): ", line(view.alike_message),
-        "  Press x to cancel and keep what is done; mend the cause, then resume: only missing and failed cases run again.",
-    )  # fmt: skip
+        f"✗ {view.alike} errors alike in a row ({view.alike_kind}): ",
+        line(view.alike_message),
+        "  x cancels and keeps what is done; mend the cause, then resume: only missing and failed cases run.",
+    )
 
 
 def others(views: Mapping[str, LiveView], shown: str) -> Content:
@@ -141,24 +160,37 @@ def end_words(view: LiveView) -> str:
     if view.status == "failed":
         return f"Failed: {view.reason}  Resume: ragtui resume {view.run_id}"
     if view.status == "interrupted" and not view.reason and not view.ended_at:
-        return f"Its process died; all {view.done} cases that were reported are kept. Resume: ragtui resume {view.run_id}"
-    return f"{view.status.capitalize()} after {view.done} of {view.total}; all is kept. Resume: ragtui resume {view.run_id}"
+        return (
+            f"Its process died; all {view.done} cases that were reported are kept. Resume: ragtui resume {view.run_id}"
+        )
+    done = f"{view.status.capitalize()} after {view.done} of {view.total}; all is kept."
+    return f"{done} Resume: ragtui resume {view.run_id}"
 
 
 def nothing(last: Any) -> Content:
     """What an empty live screen says."""
     text = Content.assemble(
         ("Nothing is running here.\n\n", "bold"),
-        "Press ", ("2", "bold"), " to choose a plan and start a run. A run that is started elsewhere with\n",
-        ("  ragtui run hybrid", "bold"), "\nappears here by itself within a second.\n",
-    )  # fmt: skip
+        "Press ",
+        ("2", "bold"),
+        " to choose a plan and start a run. A run that is started elsewhere with\n",
+        ("  ragtui run hybrid", "bold"),
+        "\nappears here by itself within a second.\n",
+    )
     if isinstance(last, RagtuiError):
         return text + Content.assemble("\n", block(f"The store cannot be read: {last.message} {last.hint}", "$warning"))
     if last is None:
         return text + Content("\nNo run has been recorded yet.")
     measures = "   ".join(f"{name} {value(number)}" for name, number in list(last.measures.items())[-3:])
     return text + Content.assemble(
-        "\nThe last run was ", (f"{last.run_id}", "bold"), "  ", line(last.name or "unnamed"),
-        f"  {STATUS_GLYPHS[last.status]} {last.status}, {when(last.started_at)} UTC, {last.cases} cases in {seconds(last.elapsed_s)}\n",
-        line(measures, "$secondary"), "\nPress ", ("t", "bold"), " to open its traces.",
-    )  # fmt: skip
+        "\nThe last run was ",
+        (f"{last.run_id}", "bold"),
+        "  ",
+        line(last.name or "unnamed"),
+        f"  {STATUS_GLYPHS[last.status]} {last.status}, {when(last.started_at)} UTC, {last.cases} cases "
+        f"in {seconds(last.elapsed_s)}\n",
+        line(measures, "$secondary"),
+        "\nPress ",
+        ("t", "bold"),
+        " to open its traces.",
+    )

@@ -34,15 +34,25 @@ class StartScreen(RagtuiScreen):
     MODE = "start"
     TITLE_WORDS = "Start"
     CSS_PATH = "start.tcss"
-    HELP = """ragtui measures retrieval: documents and questions in, recorded runs out, and a verdict on whether a change
-    made it better. This screen says what the folder has and what is missing. 1 to 5 are the screens; ? explains
+    HELP = """ragtui measures retrieval: documents and questions in, recorded runs out, and a verdict on whether a
+    change made it better. This screen says what the folder has and what is missing. 1 to 5 are the screens; ? explains
     whatever has the focus; ctrl+p finds every action by its name."""
     BINDINGS: ClassVar[list[Any]] = [
-        Binding("n", "new", "New workspace", id="start.new", tooltip="Make a workspace here from a folder of documents."),
-        Binding("e", "example", "Example", id="start.example", tooltip="Put the bundled example, a handbook with its questions, into this folder."),
-        Binding("r", "run", "First run", id="start.run", tooltip="Run the preset hybrid over the suite core and watch it."),
+        Binding(
+            "n", "new", "New workspace", id="start.new", tooltip="Make a workspace here from a folder of documents."
+        ),
+        Binding(
+            "e",
+            "example",
+            "Example",
+            id="start.example",
+            tooltip="Put the bundled example, a handbook with its questions, into this folder.",
+        ),
+        Binding(
+            "r", "run", "First run", id="start.run", tooltip="Run the preset hybrid over the suite core and watch it."
+        ),
         Binding("escape", "leave", "Back", show=False, id="start.leave", tooltip="Leave the path."),
-    ]  # fmt: skip
+    ]
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +63,12 @@ class StartScreen(RagtuiScreen):
         """A few words, the steps, a place for a path."""
         with Vertical(id="start-box"):
             yield Static("Looking at this folder…", id="hello", markup=False)
-            yield RowList((Column("", 3), Column("")), id="choices", head=False, help_text="What to do next; enter does it, and so does its key.")
+            yield RowList(
+                (Column("", 3), Column("")),
+                id="choices",
+                head=False,
+                help_text="What to do next; enter does it, and so does its key.",
+            )
             field = Input(placeholder="a folder with .md or .txt files", id="path", select_on_focus=False)
             field.border_title = "Folder of documents · enter makes the workspace · esc leaves"
             yield field
@@ -168,14 +183,22 @@ class StartScreen(RagtuiScreen):
 
 
 def _hello(found: Beginning, root: Path) -> Content:
-    title = Content.assemble(("ragtui", "bold $primary"), ("  a laboratory for retrieval-augmented generation\n\n", "$secondary"))
+    title = Content.assemble(
+        ("ragtui", "bold $primary"), ("  a laboratory for retrieval-augmented generation\n\n", "$secondary")
+    )
     if found.fault:
         return title + Content.assemble(("⚠ The record of runs cannot be read. ", "bold $warning"), block(found.fault))
     if not found.corpus:
         holds = found.folders[0] if found.folders else None
-        words = f"{root} is no workspace yet." + (f" {holds[0]} holds {plural(holds[1], 'document')}." if holds else " It holds no documents either.")
+        words = f"{root} is no workspace yet." + (
+            f" {holds[0]} holds {plural(holds[1], 'document')}." if holds else " It holds no documents either."
+        )
         return title + line(words)
-    parts = ["✓ corpus", "✓ goldens" if found.goldens else "○ no goldens yet", f"✓ {plural(found.runs, 'run')}" if found.runs else "○ no run yet"]
+    parts = [
+        "✓ corpus",
+        "✓ goldens" if found.goldens else "○ no goldens yet",
+        f"✓ {plural(found.runs, 'run')}" if found.runs else "○ no run yet",
+    ]
     return title + line("This workspace:  " + "   ".join(parts))
 
 
@@ -183,5 +206,7 @@ def _words(found: Beginning) -> Content:
     if not found.corpus:
         return Content("Documents are .md, .txt or .jsonl files; nothing of them is changed or sent anywhere.")
     if not found.goldens:
-        return Content("Questions are missing: write goldens/core.jsonl, one question a line, then press 1 to check it.")
+        return Content(
+            "Questions are missing: write goldens/core.jsonl, one question a line, then press 1 to check it."
+        )
     return Content("The same from a shell:  ragtui run hybrid   ·   ragtui runs   ·   ragtui show latest")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ragtui.analysis.attribution import Miss
 
 _ROOMY = 108
+_ANY_WIDTH = 10_000
 
 
 class ChunkPane(VerticalScroll):
@@ -103,7 +104,7 @@ class CasePane(Vertical):
     def _side(self, width: int) -> Text:
         assert self.view is not None
         text = scores_block(self.view.scores, width, self.first)
-        lost = lost_lines(self.view, width, None)
+        lost = lost_lines(self.view, _ANY_WIDTH, None)
         text.append("\n\n").append_text(lost)
         for note in self.view.notes:
             text.append("\n").append_text(inert(f"note: {note}"))

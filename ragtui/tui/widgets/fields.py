@@ -45,7 +45,13 @@ class Choice(Widget, can_focus=True):
             return self.choice
 
     def __init__(
-        self, values: Sequence[tuple[str, str]], value: str, *, id: str | None = None, classes: str | None = None, help_text: str = ""
+        self,
+        values: Sequence[tuple[str, str]],
+        value: str,
+        *,
+        id: str | None = None,
+        classes: str | None = None,
+        help_text: str = "",
     ) -> None:
         """`values` are (value, what is shown)."""
         super().__init__(id=id, classes=classes)
@@ -86,7 +92,13 @@ class TextField(Input):
     """
 
     def __init__(
-        self, value: str, *, id: str | None = None, classes: str | None = None, placeholder: str = "", help_text: str = ""
+        self,
+        value: str,
+        *,
+        id: str | None = None,
+        classes: str | None = None,
+        placeholder: str = "",
+        help_text: str = "",
     ) -> None:
         super().__init__(value, placeholder, id=id, classes=classes, compact=True, select_on_focus=False)
         self.help_text = help_text

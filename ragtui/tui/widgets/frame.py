@@ -15,7 +15,13 @@ from ragtui.inputs.text import fold_space, printable
 if TYPE_CHECKING:
     from ragtui.tui.app import RagtuiApp
 
-MODE_KEYS = (("1", "corpus", "Corpus"), ("2", "launch", "Launch"), ("3", "live", "Live"), ("4", "trace", "Trace"), ("5", "diff", "Diff"))
+MODE_KEYS = (
+    ("1", "corpus", "Corpus"),
+    ("2", "launch", "Launch"),
+    ("3", "live", "Live"),
+    ("4", "trace", "Trace"),
+    ("5", "diff", "Diff"),
+)
 Severity = Literal["information", "warning", "error"]
 _GLYPHS: dict[str, str] = {"information": "", "warning": "⚠ ", "error": "✗ "}
 
@@ -36,7 +42,9 @@ class TopBar(Widget):
         for key, mode, title in MODE_KEYS:
             current = app.current_mode == mode
             label = f"[{key} {title}]" if current else f" {key} {title} "
-            left.append(label, Style(bold=current, meta={"@click": f"app.go('{mode}')"}) + Style.parse("" if current else "dim"))
+            left.append(
+                label, Style(bold=current, meta={"@click": f"app.go('{mode}')"}) + Style.parse("" if current else "dim")
+            )
         right = Text(no_wrap=True, end="")
         if self.live:
             right.append(f"▶ {self.live} live  ", Style(bold=True, meta={"@click": "app.go('live')"}))

@@ -49,7 +49,10 @@ class RowList(ScrollView, can_focus=True):
     ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--head", "rows--cursor", "rows--blurred"}
     DEFAULT_CSS = """
-    RowList { height: 1fr; background: $background; color: $foreground; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; overflow-x: hidden; overflow-y: auto; }
+    RowList {
+        height: 1fr; background: $background; color: $foreground; overflow-x: hidden; overflow-y: auto;
+        scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0;
+    }
     RowList > .rows--head { text-style: bold; color: $secondary; background: $background; }
     RowList > .rows--cursor { background: $block-cursor-background; color: $block-cursor-foreground; text-style: bold; }
     RowList > .rows--blurred { background: $block-cursor-blurred-background; color: $block-cursor-blurred-foreground; }
@@ -72,9 +75,16 @@ class RowList(ScrollView, can_focus=True):
         """The row was opened."""
 
     def __init__(
-        self, columns: Sequence[Column], *, id: str | None = None, classes: str | None = None, head: bool = True,
-        empty: str = "", help_text: str = "", cursor: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        columns: Sequence[Column],
+        *,
+        id: str | None = None,
+        classes: str | None = None,
+        head: bool = True,
+        empty: str = "",
+        help_text: str = "",
+        cursor: bool = True,
+    ) -> None:
         super().__init__(id=id, classes=classes)
         self.columns = tuple(columns)
         self.rows: Sequence[Row] = ()

@@ -88,9 +88,10 @@ class StageGrid(Widget, can_focus=True):
         self._first = 0
 
     def show(self, stages: Sequence[Stage]) -> None:
-        """Show a case's stages, the cursor on the first result; a followed document stays followed."""
+        """Show a case's stages, the cursor on the first hit of the last stage that has any; a followed document stays followed."""
         self.stages = tuple(stages)
-        self.column = max(len(self.stages) - 1, 0)
+        filled = [place for place, stage in enumerate(self.stages) if stage.hits]
+        self.column = filled[-1] if filled else max(len(self.stages) - 1, 0)
         self.rank = 1
         self._tops = [0] * len(self.stages)
         self._first = 0

@@ -1,0 +1,86 @@
+"""The rows of the launch form, from a plan's fields."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.containers import Horizontal
+from textual.widget import Widget
+from textual.widgets import Static
+
+from ragtui.analysis.inputs_report import CORE
+from ragtui.experiment.plan import Plan
+from ragtui.inputs.goldens import suite_files
+from ragtui.settings import Workspace
+from ragtui.tui.data.form import Field, plan_choices
+from ragtui.tui.memory import Memory
+from ragtui.tui.widgets.fields import Choice, TextField
+
+# (id and label, what an empty field means, what it is for)
+_TEXTS = (
+    ("name", "as the plan", "A name for the run; it changes nothing."),
+    ("suites", CORE, "Suites, separated by commas; core if empty."),
+    ("tags", "all", "Only goldens with any of these tags, separated by commas."),
+    ("limit", "no limit", "At most this many cases, stratified by tag."),
+)
+REMEMBERED = ("suites", "tags", "limit")
+_GROUPS = {"retrieval.fusion.rank_constant": "then", "chunking.strategy": "artifacts", "metrics.measures": "measures"}
+
+
+def first_rows(workspace: Workspace, memory: Memory) -> list[Widget]:
+    """Plan, name, suites, tags and limit, as they were left."""
+    choices = plan_choices(workspace)
+    known = memory.get("launch.plan", "hybrid")
+    plan = Choice(
+        choices, known if known in dict(choices) else "hybrid", id="plan", help_text="A preset or a plan file."
+    )
+    rows: list[Widget] = [_row("plan", plan)]
+    for name, empty, words in _TEXTS:
+        text = memory.get(f"launch.{name}", "") if name in REMEMBERED else ""
+        hint = _suites_here(workspace.goldens) if name == "suites" else empty
+        rows.append(_row(name, TextField(text, id=name, placeholder=hint, help_text=words)))
+    return rows
+
+
+def last_row() -> Widget:
+    """Any other field of a plan."""
+    words = "Any other field, e.g. lexical.stop_words=true; semicolons separate several."
+    return _row("also", TextField("", id="extra", placeholder="field=value; field=value", help_text=words))
+
+
+def plan_rows(plan: Plan, fields: dict[str, Field]) -> list[Widget]:
+    """Channels, a row each, then the other fields in groups. `fields` is keyed by `widget_id`."""
+    rows: list[Widget] = [Static(f"{'channel':13}read      depth  weight  min", classes="group", markup=False)]
+    for name in plan.retrieval.channels:
+        where = f"retrieval.channels.{name}"
+        paths = (where, f"{where}.depth", f"retrieval.fusion.weights.{name}", f"{where}.min_score")
+        rows.append(_row(name, *(_control(fields[widget_id(path)]) for path in paths), classes="row channel"))
+    for field in fields.values():
+        if field.path.startswith(("retrieval.channels.", "retrieval.fusion.weights.")):
+            continue
+        if field.path in _GROUPS:
+            rows.append(Static(_GROUPS[field.path], classes="group", markup=False))
+        rows.append(_row(field.label, _control(field)))
+    return rows
+
+
+def widget_id(path: str) -> str:
+    """A widget's id for a path: channel names may hold any character."""
+    return "f-" + "".join(char if char.isalnum() and char.isascii() else f"_{ord(char):x}_" for char in path)
+
+
+def _suites_here(folder: Path) -> str:
+    """`core · also graded, off_topic`."""
+    others = ", ".join(name for name in suite_files(folder) if name != CORE)
+    return CORE + (f" · also {others}" if others else "")
+
+
+def _row(label: str, *controls: Widget, classes: str = "row") -> Horizontal:
+    return Horizontal(Static(label, classes="label", markup=False), *controls, classes=classes)
+
+
+def _control(field: Field) -> Widget:
+    if field.choices:
+        names = [(name, name) for name in field.choices]
+        return Choice(names, field.text, id=widget_id(field.path), help_text=field.help)
+    return TextField(field.text, id=widget_id(field.path), help_text=field.help)
