@@ -1,6 +1,6 @@
 """Do intervals and verdicts keep their promises? Simulated on per-case differences of pairs of real systems.
 
-    python benchmarks/coverage_simulation.py [WORKSPACE …] [--set chunking.strategy=document] [--draws 2000]
+    python -m benchmarks.coverage_simulation [WORKSPACE …] [--set chunking.strategy=document] [--draws 2000]
 
 A workspace is a folder with `corpus/` and `goldens/`; without one, the folder of this repository. Five pairs of systems
 are run over each, and their differences under the gating measures are the population. Suites of n questions are drawn
@@ -77,7 +77,7 @@ def main() -> None:
         print(f"\n{folder.resolve().name}: {options.draws} draws, tolerance {TOLERANCE:g}, percent")
         print(f"{'pair':26} {'n':>4} {'world':12} {'mean':>7} {'sd':>6}  cover   PASS   FAIL  INCON")
         with tempfile.TemporaryDirectory() as cache:
-            workspace = Workspace(folder, Path(cache))
+            workspace = Workspace.of(folder, Path(cache))
             runs = {
                 name: workspace.run(edit(preset(base), [*options.settings, *changes]), name)
                 for name, (base, changes) in SYSTEMS.items()

@@ -30,7 +30,8 @@ def main() -> None:
         subprocess.run(command, check=True)
         seconds = time.perf_counter() - started
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"{documents:,} documents ({size / 1e6:,.0f} MB): {seconds:.1f} s, {documents / seconds:,.0f}/s, {peak:.0f} MiB")
+    rate = documents / seconds
+    print(f"{documents:,} documents ({size / 1e6:,.0f} MB): {seconds:.1f} s, {rate:,.0f}/s, {peak:.0f} MiB")
 
 
 def write_collection(folder: Path, documents: int) -> int:

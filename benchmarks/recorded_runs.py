@@ -12,8 +12,8 @@ from ragtui.engine import Attempt, Dependencies, run_experiment
 from ragtui.events import CaseFinished, ChunksSeen, RunEvent, RunFinished, RunStarted
 from ragtui.experiment.plan import Plan
 from ragtui.experiment.specification import bind
-from ragtui.inputs.corpus import load_corpus
-from ragtui.inputs.evaluation import load_evaluation
+from ragtui.inputs.corpus import CorpusSnapshot, load_corpus
+from ragtui.inputs.evaluation import EvaluationSet, Selection, load_evaluation
 from ragtui.providers.builtin import BuiltinEmbedder
 from ragtui.trace import CaseTrace, ChunkRef
 
@@ -24,20 +24,25 @@ class _NoJournal:
 
 
 class Workspace:
-    """A folder with `corpus/` and `goldens/`, and runs of plans over it."""
+    """Frozen inputs, and runs of plans over them; `cache` is a folder for artifacts."""
 
-    def __init__(self, folder: Path, cache: Path) -> None:
-        self._corpus = load_corpus(folder / "corpus")
-        self._goldens = folder / "goldens"
+    def __init__(self, corpus: CorpusSnapshot, evaluation: EvaluationSet, cache: Path) -> None:
+        self._corpus, self._evaluation = corpus, evaluation
         self._cache = ArtifactCache(cache)
         self._embedder = BuiltinEmbedder()
+
+    @classmethod
+    def of(cls, folder: Path, cache: Path) -> Workspace:
+        """A folder with `corpus/` and `goldens/core.jsonl`."""
+        corpus = load_corpus(folder / "corpus")
+        return cls(corpus, load_evaluation(folder / "goldens", corpus, Selection()), cache)
 
     def run(self, plan: Plan, name: str = "run") -> RecordedRun:
         """Execute the plan."""
         return asyncio.run(self._run(plan, name))
 
     async def _run(self, plan: Plan, name: str) -> RecordedRun:
-        evaluation = load_evaluation(self._goldens, self._corpus, plan.evaluation)
+        evaluation = self._evaluation
         dependencies = Dependencies(
             corpus=self._corpus, evaluation=evaluation, cache=self._cache, journal=_NoJournal(), embedder=self._embedder
         )

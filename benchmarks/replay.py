@@ -62,7 +62,7 @@ def main() -> None:
     plan = edit(preset("hybrid"), options.settings)
     changed = edit(plan, CHANGES)
     with tempfile.TemporaryDirectory() as cache:
-        workspace = Workspace(options.workspace, Path(cache))
+        workspace = Workspace.of(options.workspace, Path(cache))
         run = workspace.run(plan)
         fresh = min(workspace.run(changed).elapsed_s for _ in range(options.repeats))
         agree = replay(run, changed).recorded().traces == tuple(

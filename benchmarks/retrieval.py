@@ -1,15 +1,23 @@
 """What ragtui adds to the libraries it stands on, as ratios within one run.
 
-    python benchmarks/retrieval.py
+    python -m benchmarks.retrieval [--cases 20000]
 
 Over SciFact (one chunk a document) where it is at hand: a hybrid run to its journal beside a bare loop over the same
-library calls that records nothing; building artifacts beside the bare calls; loading the store.
+library calls that records nothing; building artifacts beside the bare calls; loading the store. Then the command line:
+seconds of a warm `ragtui run` over the bundled corpus, process start to exit, and the peak memory of a run of many
+cases and of the commands that look at it.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import json
+import os
+import random
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -37,6 +45,7 @@ from ragtui.providers.builtin import BuiltinEmbedder
 from ragtui.store.journal import JournalWriter, journal_path
 from ragtui.store.store import Store
 
+_ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 7
 DEPTH = 100
 LEXICAL = Lexical(bigrams="off")
@@ -51,13 +60,19 @@ def timed(work: Callable[[], object]) -> float:
 
 def main() -> None:
     """Print the ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=20_000)
+    cases = parser.parse_args().cases
     folder = datasets_folder()
-    if folder is None:
-        sys.exit("The public collections are not here; set RAGTUI_DATASETS to their folder.")
-    corpus, evaluation = scifact(folder / "scifact")
     with tempfile.TemporaryDirectory() as place:
-        building(corpus, Path(place))
-        running(corpus, evaluation, Path(place))
+        if folder is None:
+            print("The public collections are not here; set RAGTUI_DATASETS to their folder.")
+        else:
+            corpus, evaluation = scifact(folder / "scifact")
+            building(corpus, Path(place))
+            running(corpus, evaluation, Path(place))
+        starting(Path(place))
+        remembering(Path(place), cases)
 
 
 def building(corpus: CorpusSnapshot, place: Path) -> None:
@@ -140,6 +155,61 @@ def bare_loop(
         hits = searcher.search(tantivy.Query.boolean_query(terms), DEPTH, count=False).hits
         searcher.fast_field_values("ord", [address for _, address in hits])
         search(vectors, embedded[row : row + 1], DEPTH, MetricKind.IP, exact=True)
+
+
+def starting(place: Path) -> None:
+    """A run over the bundled corpus with warm artifacts, from process start to exit."""
+    workspace = place / "bundled"
+    for part in ("corpus", "goldens"):
+        shutil.copytree(_ROOT / part, workspace / part)
+    command(workspace, "run", "hybrid")
+    seconds = [command(workspace, "run", "hybrid")[0] for _ in range(ROUNDS)]
+    print(f"ragtui run hybrid, bundled corpus, warm: {statistics.median(seconds):.2f} s (median of {ROUNDS})")
+
+
+def remembering(place: Path, count: int) -> None:
+    """Peak memory of a run of many cases over a small corpus, and of looking at it."""
+    workspace = place / "many"
+    source = random.Random(1)
+    words = [f"{stem}{ending}" for stem in ("boil", "pump", "sledge", "radio", "fuel") for ending in ("", "s", "er", "ing")]
+    (workspace / "corpus").mkdir(parents=True)
+    (workspace / "goldens").mkdir()
+    for number in range(300):
+        text = f"# Document {number}\n\n{' '.join(source.choices(words, k=120))}\n"
+        (workspace / "corpus" / f"d{number:03}.md").write_text(text)
+    with (workspace / "goldens" / "core.jsonl").open("w") as file:
+        for number in range(count):
+            golden = {
+                "id": f"g{number:05}", "query": " ".join(source.choices(words, k=8)), "tags": [f"t{number % 10}"],
+                "relevantDocIds": [f"d{source.randrange(300):03}"],
+            }  # fmt: skip
+            file.write(json.dumps(golden) + "\n")
+    for arguments in (("run", "hybrid"), ("show",), ("runs",), ("trace", "latest", "g00001"), ("verify",)):
+        seconds, memory = command(workspace, *arguments)
+        print(f"ragtui {' '.join(arguments)}, {count} cases: {seconds:.1f} s, peak {memory:.0f} MB")
+
+
+# A process's peak memory begins with that of the one that forked it, so a small one stands between.
+_LAUNCHER = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss / 1024)
+"""
+
+
+def command(workspace: Path, *arguments: str) -> tuple[float, float]:
+    """Seconds and MB of peak memory of a command in a process of its own; it must succeed."""
+    called = [sys.executable, "-c", _LAUNCHER, sys.executable, "-m", "ragtui", *arguments]
+    started = time.perf_counter()
+    told = subprocess.run(
+        called, cwd=workspace, env=os.environ | {"PYTHONPATH": str(_ROOT)}, capture_output=True, text=True, check=True
+    )
+    seconds = time.perf_counter() - started
+    code, memory = told.stdout.split()
+    if code != "0":
+        raise SystemExit(f"ragtui {' '.join(arguments)} failed in {workspace} with {code}.")
+    return seconds, float(memory)
 
 
 def report(name: str, pairs: list[tuple[float, float]]) -> None:
