@@ -32,8 +32,8 @@ from benchmarks.public_collections import datasets_folder, scifact
 from ragtui.artifacts.bm25 import Bm25Index, bm25_index, write_index
 from ragtui.artifacts.cache import ArtifactCache
 from ragtui.artifacts.chunking import chunk_set
-from ragtui.artifacts.vectors import embedding_set
 from ragtui.artifacts.recipes import Lexical
+from ragtui.artifacts.vectors import embedding_set
 from ragtui.engine import Attempt, Dependencies, run_experiment
 from ragtui.experiment.editing import edit
 from ragtui.experiment.presets import preset
@@ -171,7 +171,9 @@ def remembering(place: Path, count: int) -> None:
     """Peak memory of a run of many cases over a small corpus, and of looking at it."""
     workspace = place / "many"
     source = random.Random(1)
-    words = [f"{stem}{ending}" for stem in ("boil", "pump", "sledge", "radio", "fuel") for ending in ("", "s", "er", "ing")]
+    words = [
+        f"{stem}{ending}" for stem in ("boil", "pump", "sledge", "radio", "fuel") for ending in ("", "s", "er", "ing")
+    ]
     (workspace / "corpus").mkdir(parents=True)
     (workspace / "goldens").mkdir()
     for number in range(300):

@@ -33,11 +33,12 @@ class RunStarted(msgspec.Struct, frozen=True, kw_only=True, tag="run_started", t
 
 
 class StageProgress(msgspec.Struct, frozen=True, kw_only=True, tag="stage_progress", tag_field="event"):
-    """Preparation advances: `done` of `total` units of a stage (`chunks`, `bm25`, `embeddings`)."""
+    """Preparation advances: `done` of `total` units of a stage (`chunks`, `bm25`, `embeddings`) in so many seconds."""
 
     stage: str
     done: int
     total: int
+    elapsed_s: float | None = None
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True, tag="notice", tag_field="event"):

@@ -10,14 +10,16 @@ Reading inputs, binding and validating need no database and no network. Executin
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing, nullcontext
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from ragtui.analysis.stored import outlined_run, recorded_case, run_slices
+from ragtui.analysis.stored import recorded_run as recorded_run
 from ragtui.artifacts.analyzer import resolve
 from ragtui.artifacts.cache import ArtifactCache
 from ragtui.errors import InvalidInput, RagtuiError, RunFailed, StoreUnavailable
@@ -30,6 +32,7 @@ from ragtui.experiment.validate import check_plan
 from ragtui.ids import new_run_id
 from ragtui.inputs.corpus import CorpusSnapshot, load_corpus
 from ragtui.inputs.evaluation import EvaluationSet, Selection, load_evaluation
+from ragtui.pipeline.budget import check_window
 from ragtui.pipeline.calibration import calibrated
 from ragtui.providers.protocols import Embedder, EmbedderIdentity, Generator, GeneratorIdentity
 from ragtui.settings import Workspace, open_workspace
@@ -39,12 +42,11 @@ if TYPE_CHECKING:
     from ragtui.analysis.recorded import RecordedRun
     from ragtui.analysis.estimate import EstimateRow
     from ragtui.execution.dependencies import Dependencies, EventSink, PaidReplies
-    from ragtui.store.rows import Baseline, RunRecord
+    from ragtui.store.rows import Baseline
     from ragtui.store.store import Store
 
 Execution = Literal["read_only", "allow_runs"]
 Tier = Literal["retrieval", "generation"]
-_SHORT_RUN = 1000
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,15 +119,20 @@ class Lab:
     def bind(self, plan: Plan) -> Specification:
         """The plan bound to this workspace's corpus and goldens. Builds and runs nothing."""
         embedder = self._embedder_for(plan)
-        return bind(
+        evaluation = self.evaluation(plan.evaluation, tier_of(plan))
+        bound = bind(
             calibrated(plan, self.workspace.state, self._generator_identity(plan)),
             self.snapshot,
-            self.evaluation(plan.evaluation, tier_of(plan)),
+            evaluation,
             embedder.identity if embedder is not None else None,
             {name: getattr(call, "identity", None) for name, call in self.retrievers.items()},
             self._generator_identity(plan),
             self.judge.identity if self.judge is not None and judges(plan) else None,
         )
+        recipe = bound.plan.generation
+        if recipe is not None:
+            check_window(recipe.prompt, recipe.budget, {case.id: case.query for case in evaluation.cases})
+        return bound
 
     def _generator_identity(self, plan: Plan) -> GeneratorIdentity | None:
         if plan.generation is None:
@@ -144,8 +151,16 @@ class Lab:
         _refuse_other_embedder(plan, self.query_embedder.identity)
         return self.query_embedder
 
-    def ingest(self, plan: Plan, notify: Callable[[str], None] = lambda message: None) -> dict[str, str]:
-        """Build the artifacts that the plan needs, or find them; gives kind → artifact id."""
+    def ingest(
+        self,
+        plan: Plan,
+        notify: Callable[[str], None] = lambda message: None,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> dict[str, str]:
+        """Build the artifacts that the plan needs, or find them; gives kind → artifact id.
+
+        `progress(done, total)` counts the chunks that are embedded.
+        """
         from ragtui.artifacts.bm25 import bm25_index
         from ragtui.artifacts.chunking import chunk_set
         from ragtui.artifacts.vectors import embedding_set
@@ -157,7 +172,7 @@ class Lab:
             built["bm25"] = bm25_index(chunks, resolve(plan.lexical, self.snapshot), self.cache, notify=notify).id
         embedder = self._embedder_for(plan)
         if embedder is not None:
-            built["vectors"] = embedding_set(chunks, embedder, self.cache, notify=notify).id
+            built["vectors"] = embedding_set(chunks, embedder, self.cache, progress, notify=notify).id
         return built
 
     # -- execution ----------------------------------------------------------------------------------------------------
@@ -328,6 +343,24 @@ class Lab:
         store, run_id = self.resolve(name)
         return recorded_run(store, run_id)
 
+    def outlined(self, name: str) -> RecordedRun:
+        """A run with what its summary and its misses need: a large one takes a tenth of the memory of `recorded`.
+
+        Of the generation tier it is whole: what its reports show is in the answers.
+        """
+        store, run_id = self.resolve(name)
+        whole = store.run(run_id).tier == "generation"
+        return recorded_run(store, run_id) if whole else outlined_run(store, run_id)
+
+    def slices(self, name: str) -> Iterator[RecordedRun]:
+        """A run as several of up to a thousand finished cases, for what looks at one case after another."""
+        return run_slices(*self.resolve(name))
+
+    def recorded_case(self, name: str, case_id: str) -> RecordedRun:
+        """A run as if it had this case only."""
+        store, run_id = self.resolve(name)
+        return recorded_case(store, run_id, case_id)
+
     def recorded_or_file(self, name: str) -> RecordedRun:
         """A run by name, or an exported run by the path of its `.json` file; `baseline` may be a committed file."""
         from ragtui.analysis.recorded import decode_recorded
@@ -439,36 +472,6 @@ def plan_judge(plan: Plan, workspace: Workspace) -> Generator | None:
     if plan.generation is None or plan.generation.judge is None:
         return None
     return generator_named(plan.generation.judge.model, workspace.profiles)
-
-
-def recorded_run(store: Store, run_id: str) -> RecordedRun:
-    """Read one run from a store."""
-    row = store.run(run_id)
-    # A large run is read in pages with the file free between them, so that nobody's writing waits for it.
-    with store.session() if row.cases <= _SHORT_RUN else nullcontext():
-        return _read_whole(store, row)
-
-
-def _read_whole(store: Store, row: RunRecord) -> RecordedRun:
-    from ragtui.analysis.recorded import RecordedRun
-
-    traces = tuple(store.traces(row.run_id))
-    ordinals = {chunk for trace in traces for chunk in trace.chunks()}
-    return RecordedRun(
-        run_id=row.run_id,
-        spec_id=row.spec_id,
-        status=row.status,
-        tier=row.tier,
-        specification=row.specification,
-        provenance=row.provenance,
-        measures=tuple(row.measure_names),
-        cases=store.cases_of(row.run_id),
-        traces=traces,
-        chunks=tuple(store.chunks(row.run_id, sorted(ordinals)).values()),
-        environments=tuple(row.environments),
-        started_at=row.started_at,
-        elapsed_s=row.elapsed_s,
-    )
 
 
 def _refuse_other_embedder(plan: Plan, identity: EmbedderIdentity) -> None:

@@ -26,7 +26,7 @@ TOPICS = (
     "anchor", "beacon", "compass", "diesel", "engine", "filter", "glacier", "harness", "igloo", "jacket", "kerosene",
     "lantern",
 )  # fmt: skip
-_FILLER = "the crew keeps a record of every use and reads it aloud before the next shift begins".split()
+_FILLER = ["the", "crew", "keeps", "a", "record", "of", "every", "use", "and", "reads", "it", "aloud", "before", "noon"]
 
 RETRIEVER = '''
 """A retriever of one's own over corpus/: documents and spans by shared words, as slow as SECONDS says."""

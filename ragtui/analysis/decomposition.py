@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
-
 import msgspec
 import numpy as np
 
@@ -159,15 +157,19 @@ def _findings(
     lost, gained = differences[0].overall, differences[1].overall
     found = []
     if oracle.value < LOW_ORACLE:
-        found.append(_told("The model", f"with the right documents only {oracle.value:.2f} are correct", _width(oracle)))
+        found.append(
+            _told("The model", f"with the right documents only {oracle.value:.2f} are correct", _width(oracle))
+        )
     if (lost.value or 0) >= LARGE and lost.low > 0:
         found.append(_told("Retrieval", f"oracle is {lost.value:+.2f} above e2e", _interval(lost)))
     if abs(gained.value or 0) < NEAR_ZERO:
-        found.append(_told("Retrieval does not contribute", f"e2e is {gained.value:+.2f} above noretrieval", _interval(gained)))
+        found.append(
+            _told("Retrieval does not contribute", f"e2e is {gained.value:+.2f} above noretrieval", _interval(gained))
+        )
     if (lost.value or 0) < 0:
-        kind: Literal["noise", "real"] = "real" if always else "noise"
+        told = "it survives the repeats" if always else "noise"
         of = f"{len(always)} of {len(reversed_)} goldens are so in every repeat"
-        found.append(f"Oracle is below e2e ({lost.value:+.2f}): {'it survives the repeats' if kind == 'real' else 'noise'}; {of}.")
+        found.append(f"Oracle is below e2e ({lost.value:+.2f}): {told}; {of}.")
     elif reversed_:
         found.append(
             f"{len(reversed_)} goldens do better with what was found than with their own documents; {len(always)} of "

@@ -66,9 +66,7 @@ async def estimate(specification: Specification, dependencies: Dependencies) -> 
         return []
     prices = dependencies.generator.prices if dependencies.generator is not None else None
     silent = Silent(identity, prices) if dependencies.generator is not None else None
-    needed = msgspec.structs.replace(
-        dependencies, generator=silent, max_calls=None, max_cost=None
-    )
+    needed = msgspec.structs.replace(dependencies, generator=silent, max_calls=None, max_cost=None)
     rows = {mode: _Row() for mode in recipe.modes}
     async for event in run_experiment(specification, needed, Attempt(run_id="estimate")):
         if isinstance(event, CaseFinished) and event.trace.answered is not None:
@@ -89,7 +87,9 @@ class _Row:
         if answer is None or not asks or answer.mode == "mock":
             return
         if answer.rewrite is not None:
-            self._call(answer.rewrite.replayed, sum(len(m.content) for m in answer.rewrite.messages) // 4, REWRITE_TOKENS)
+            self._call(
+                answer.rewrite.replayed, sum(len(m.content) for m in answer.rewrite.messages) // 4, REWRITE_TOKENS
+            )
         if trace.error is None or not answer.messages:
             self._call(answer.replayed, answer.estimated_tokens, reserve)
 

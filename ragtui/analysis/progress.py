@@ -100,7 +100,7 @@ class Progress:
     def line(self) -> str:
         """n/N, scored, missed, errored, rate and what is left, in one line."""
         if self.done == 0 and self.stage is not None and self.stage.done < self.stage.total:
-            return f"preparing {self.stage.stage}  {self.stage.done}/{self.stage.total}"
+            return f"preparing {stage_line(self.stage)}"
         parts = [
             f"{self.done}/{self.total}",
             f"scored {self.scored}",
@@ -114,6 +114,16 @@ class Progress:
         if remaining is not None and self.done < self.total:
             parts.append(f"{remaining:.0f} s left")
         return "  ".join(parts)
+
+
+def stage_line(stage: StageProgress) -> str:
+    """`embeddings  448/742  120/s  2 s left`; without a pace at the beginning and for events of old journals."""
+    parts = [stage.stage, f"{stage.done}/{stage.total}"]
+    if stage.elapsed_s and stage.done:
+        rate = stage.done / stage.elapsed_s
+        parts.append(f"{rate:.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
+        parts.append(f"{(stage.total - stage.done) / rate:.0f} s left")
+    return "  ".join(parts)
 
 
 def _seconds(start: str, end: str) -> float:

@@ -17,6 +17,7 @@ from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.trace import CaseTrace, ChunkRef
 
 RECORD_SCHEMA = 1
+_LARGEST_ORDINAL = 20_000_000
 
 
 class RecordedRun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -82,4 +83,28 @@ def decode_recorded(data: bytes, source: str) -> RecordedRun:
         raise InvalidInput(
             f"{source} has schema {recorded.schema}; this version reads {RECORD_SCHEMA}.", "Update ragtui."
         )
+    fault = _inconsistency(recorded)
+    if fault:
+        raise InvalidInput(f"{source} contradicts itself: {fault}.", "Export the run again.")
     return recorded
+
+
+def _inconsistency(run: RecordedRun) -> str:
+    """What a record that was edited or cut says of itself that cannot be; empty where nothing is."""
+    cases = {case.id for case in run.cases}
+    if len(cases) < len(run.cases):
+        return "two cases have one id"
+    if len(run.trace_of) < len(run.traces):
+        return "a case has two traces"
+    described = {chunk.ordinal for chunk in run.chunks}
+    if any(ordinal < 0 or ordinal > _LARGEST_ORDINAL for ordinal in described):
+        return "a chunk's ordinal is out of range"
+    for trace in run.traces:
+        if trace.case not in cases:
+            return f"there is a trace, but no case {trace.case!r}"
+        for hits in (*trace.channels.values(), trace.results):
+            if len(hits.chunks) != len(hits.scores):
+                return f"case {trace.case!r} has {len(hits.chunks)} hits with {len(hits.scores)} scores"
+            if not described.issuperset(hits.chunks):
+                return f"case {trace.case!r} refers to a chunk that is not described"
+    return ""

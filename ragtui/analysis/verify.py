@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 import numpy as np
@@ -49,6 +49,17 @@ def verify_run(run: RecordedRun) -> Verification:
         differences += _differences(trace, rescored, cases[trace.case])
         numbers += sum(map(len, (trace.results.scores, trace.fused.scores if trace.fused else (), trace.scores)))
     return Verification(run.run_id, len(run.traces), numbers, tuple(differences))
+
+
+def verify_slices(run_id: str, slices: Iterable[RecordedRun]) -> Verification:
+    """`verify_run` of a run that comes in parts, which need not be in memory together."""
+    parts = [verify_run(part) for part in slices]
+    return Verification(
+        run_id,
+        sum(part.cases for part in parts),
+        sum(part.numbers for part in parts),
+        tuple(difference for part in parts for difference in part.differences),
+    )
 
 
 def _injected(run: RecordedRun, trace: CaseTrace) -> list[ChunkRef]:

@@ -7,7 +7,22 @@ from typing import Annotated
 
 import typer
 
-from ragtui.cli import compare, corpus, generate, imports, inspect, live, maintain, run, score, spec
+from ragtui.cli import (
+    compare,
+    corpus,
+    doctor,
+    generate,
+    help,
+    imports,
+    init,
+    inspect,
+    live,
+    maintain,
+    matrix,
+    run,
+    score,
+    spec,
+)
 from ragtui.cli.context import Where
 
 app = typer.Typer(
@@ -54,5 +69,5 @@ def root(
         raise typer.Exit(open_app(context))
 
 
-for module in (run, generate, inspect, compare, live, corpus, spec, maintain, score, imports):
+for module in (init, doctor, run, generate, matrix, inspect, compare, live, corpus, spec, maintain, score, imports, help):
     module.register(app)

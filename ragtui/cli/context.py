@@ -46,7 +46,7 @@ def reading_lab(context: typer.Context, recover: bool = True) -> Lab:
 
 def running_lab(context: typer.Context, plan: Plan) -> Lab:
     """A laboratory that may execute, with the embedder that the plan names."""
-    from ragtui.lab import Lab, plan_embedder, plan_generator, plan_retrievers
+    from ragtui.lab import Lab, plan_embedder, plan_generator, plan_judge, plan_retrievers
 
     workspace = workspace_of(context)
     lab = Lab(
@@ -55,6 +55,7 @@ def running_lab(context: typer.Context, plan: Plan) -> Lab:
         plan_embedder(plan, workspace),
         plan_retrievers(plan, workspace),
         plan_generator(plan, workspace),
+        plan_judge(plan, workspace),
     )
     _recover(lab)
     return lab

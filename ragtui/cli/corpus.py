@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import time
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -78,7 +80,7 @@ def ingest(
 
     recipe, _ = chosen_plan(plan, settings=settings or [])
     lab = running_lab(context, recipe)
-    built = lab.ingest(recipe, say)
+    built = lab.ingest(recipe, say, _embedding_progress())
     if as_json:
         print_json({"corpus_id": lab.snapshot.corpus_id, "artifacts": built})
     else:
@@ -104,6 +106,23 @@ def health(
         print_json(found)
     else:
         console().print(health_report(found))
+
+
+def _embedding_progress() -> Callable[[int, int], None]:
+    """A line on stderr at most every two seconds, with the pace and what is left."""
+    from ragtui.analysis.progress import stage_line
+    from ragtui.events import StageProgress
+
+    began = last = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= 2.0:
+            last = now
+            say(stage_line(StageProgress(stage="embeddings", done=done, total=total, elapsed_s=now - began)))
+
+    return show
 
 
 def reset(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ragtui.analysis.progress import Progress
+from ragtui.analysis.progress import Progress, stage_line
 from ragtui.cli.output import say
 from ragtui.events import Notice, RunEvent, RunStarted, StageProgress
 from ragtui.inputs.text import printable
@@ -66,7 +66,7 @@ class PlainDisplay:
             self._write(event.message)
         elif isinstance(event, StageProgress):
             if self._due():
-                self._write(f"{event.stage} {event.done}/{event.total}")
+                self._write(stage_line(event))
         elif self._progress.errors > errors and self._progress.last_error:
             self._write(f"error  {self._progress.last_error}")
         elif self._due():
@@ -114,7 +114,8 @@ class RichDisplay:
         from rich.text import Text
 
         done, total = self._progress.position()
-        parts: list[Any] = [Text(printable(self._progress.line())), ProgressBar(total=max(total, 1), completed=done, width=60)]
+        line = Text(printable(self._progress.line()))
+        parts: list[Any] = [line, ProgressBar(total=max(total, 1), completed=done, width=60)]
         estimates = self._progress.estimates()
         if estimates:
             shown = "   ".join(f"{name} {value:.3f}" for name, value in estimates.items() if "Rate" not in name)

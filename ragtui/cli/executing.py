@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 def execute(
     lab: Lab, specification: Specification, provenance: Provenance, display: Display, as_json: bool,
     run_id: str | None = None, resume: bool = False, only_errors: bool = False, spending: Spending | None = None,
+    whole: bool = True,
 ) -> RecordedRun:  # fmt: skip
-    """Run to the end with a live display; the first ctrl-c finishes what is in flight, the second leaves at once."""
+    """Run to the end with a live display; the first ctrl-c finishes what is in flight, the second leaves at once.
+
+    Gives the run as it is in the store, in outline unless `whole`.
+    """
     from ragtui.cli.display import live_display
     from ragtui.events import RunFinished, RunStarted, RunStatus
     from ragtui.lab import Spending
@@ -70,7 +74,7 @@ def execute(
     if failures:
         failures[0].hint = f"{failures[0].hint}  Then: ragtui resume {started[0]}".strip()
         raise failures[0]
-    recorded = lab.recorded(started[0])
+    recorded = lab.recorded(started[0]) if whole else lab.outlined(started[0])
     if last[0].status in ("interrupted", "cancelled"):
         raise _partial(recorded, as_json)
     return recorded

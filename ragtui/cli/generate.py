@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -20,10 +21,11 @@ from ragtui.cli.options import (
     VerboseOption,
 )
 from ragtui.cli.output import Display, console, print_json, say
-from ragtui.errors import InvalidInput
+from ragtui.errors import EXIT_GATE_FAILED, EXIT_OK, InvalidInput
 
 if TYPE_CHECKING:
     from ragtui.analysis.estimate import EstimateRow
+    from ragtui.analysis.recorded import RecordedRun
     from ragtui.experiment.generation import Generation
     from ragtui.experiment.plan import Plan
     from ragtui.lab import Lab, Spending
@@ -32,9 +34,7 @@ if TYPE_CHECKING:
 WhatArgument = Annotated[
     str, typer.Argument(metavar="[PLAN|MODEL]", help="A preset or plan file, or a model: mock, or a profile's name.")
 ]
-ModelOption = Annotated[
-    str | None, typer.Option("--model", help="mock (no server), a profile, or profile:model.")
-]
+ModelOption = Annotated[str | None, typer.Option("--model", help="mock (no server), a profile, or profile:model.")]
 ModeOption = Annotated[
     str | None, typer.Option("--mode", help="oracle, e2e, noretrieval, mock; several separated by commas.")
 ]
@@ -98,9 +98,10 @@ def generate(
     workspace = workspace_of(context)
     plan_name, model = _told_apart(what, model, workspace)
     recipe, provenance = chosen_plan(plan_name, suite, tag or [], limit, [], name, note)
-    recipe = with_generation(recipe, workspace, model, mode, all_modes, repeats, no_rewrite)
+    recipe = with_generation(recipe, workspace, model, mode, all_modes, repeats, no_rewrite, judge)
     recipe = check_plan(edit(recipe, settings or []))
-    floors = parse_floors(minimum or [], recipe)
+    judged_floors, counted = judged_apart(minimum or [], recipe)
+    floors = parse_floors(counted, recipe)
     lab = running_lab(context, recipe)
     specification = lab.bind(recipe)
     if dry_run:
@@ -108,13 +109,8 @@ def generate(
         return
     recorded = execute(lab, specification, provenance, display, as_json, spending=spending)
     calibrate(lab, recorded.run_id)
-    if judge is not None:
-        from ragtui.cli.judging import judge_run
-
-        judge_run(context, recorded, judge, as_json, verbose)
-    else:
-        emit(recorded, verbose, as_json)
-    raise typer.Exit(outcome(recorded, floors))
+    emit(recorded, verbose, as_json)
+    raise typer.Exit(outcome(recorded, floors) or judged_code(recorded, judged_floors))
 
 
 def with_generation(
@@ -125,14 +121,17 @@ def with_generation(
     all_modes: bool,
     repeats: int | None,
     no_rewrite: bool,
+    judge: str | None = None,
 ) -> Plan:
     """The plan with its generation recipe as the options say; what they leave open stays as the plan has it."""
-    from ragtui.experiment.generation import MOCK, Generation
+    from ragtui.experiment.generation import MOCK, Generation, Judge
     from ragtui.experiment.plan import Metrics
 
     recipe = plan.generation or Generation(model=model or _only_model(workspace, mode), repeats=0)
     if model is not None:
         recipe = msgspec.structs.replace(recipe, model=model)
+    if judge is not None:
+        recipe = msgspec.structs.replace(recipe, judge=Judge(model=judge))
     modes = _modes(mode, all_modes, recipe)
     if mode == MOCK and model is None:
         recipe = msgspec.structs.replace(recipe, model=MOCK)
@@ -147,12 +146,48 @@ def with_generation(
     )
 
 
+def judged_apart(minimum: list[str], plan: Plan) -> tuple[dict[str, float], list[str]]:
+    """The floors that name a judged measure (they gate only so), and the others."""
+    from ragtui.analysis.judge import JUDGED
+
+    judged, others = {}, []
+    for text in minimum:
+        name, _, value = text.rpartition("=")
+        if name.strip().lower() not in JUDGED:
+            others.append(text)
+            continue
+        if plan.generation is None or plan.generation.judge is None:
+            raise InvalidInput(f"--min {text}: nothing judges the answers.", "Name a judge with --judge PROFILE.")
+        try:
+            judged[name.strip().lower()] = float(value)
+        except ValueError as error:
+            raise InvalidInput(f"--min {text!r} is not MEASURE=VALUE.", "E.g. --min faithfulness=0.8") from error
+    return judged, others
+
+
+def judged_code(recorded: RecordedRun, floors: dict[str, float]) -> int:
+    """1 where a judged measure that was named is below its floor, told on stderr."""
+    from ragtui.analysis.judge import judge_section
+    from ragtui.analysis.modes import headline_mode
+
+    section = judge_section(recorded) if floors else None
+    code = EXIT_OK
+    for name, least in floors.items():
+        value = section.measures[headline_mode(recorded)][name].value if section is not None else None
+        if value is None or value < least:
+            say(f"FAIL  {name} (judged) is {'unknown' if value is None else f'{value:.4f}'}, below {least:g}.")
+            code = EXIT_GATE_FAILED
+    return code
+
+
 def calibrate(lab: Lab, run_id: str) -> None:
     """Keep what the run tells of the model's tokens, for the plans that are bound next."""
     from ragtui.pipeline import calibration
 
     identity = lab.store.run(run_id).specification.generator
-    measured = calibration.measured(answer for trace in lab.store.traces(run_id) if (answer := trace.answered) is not None)
+    measured = calibration.measured(
+        answer for trace in lab.store.traces(run_id) if (answer := trace.answered) is not None
+    )
     if identity is not None and measured is not None and calibration.keep(lab.workspace.state, identity, measured):
         say(
             f"{identity.model} has {measured.characters_per_token:g} characters a token ({measured.prompts} prompts); "
@@ -172,11 +207,19 @@ def show_estimate(rows: list[EstimateRow], as_json: bool) -> None:
 
 def _told_apart(what: str, model: str | None, workspace: Workspace) -> tuple[str, str | None]:
     """The plan and the model that the argument means: a model's name stands for the preset hybrid with it."""
+    from ragtui.cli.plans import PLAN_SUFFIXES
     from ragtui.experiment.generation import MOCK
     from ragtui.experiment.presets import PRESETS
 
-    if what in PRESETS or (what != MOCK and what.partition(":")[0] not in workspace.profiles):
+    if what in PRESETS or Path(what).exists():
         return what, model
+    if what != MOCK and what.partition(":")[0] not in workspace.profiles:
+        if Path(what).suffix in PLAN_SUFFIXES:
+            return what, model
+        raise InvalidInput(
+            f"{what!r} is no preset, no plan file and no model.",
+            f"Presets: {', '.join(PRESETS)}; models: {', '.join([MOCK, *sorted(workspace.profiles)])}.",
+        )
     if model is not None and model != what:
         raise InvalidInput(f"Two models are named: {what} and {model}.", "Name a plan and --model, or a model alone.")
     return "hybrid", what

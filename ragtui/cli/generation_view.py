@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ragtui.analysis.decomposition import Decomposition
     from ragtui.analysis.estimate import EstimateRow
+    from ragtui.analysis.judge import JudgeSection
     from ragtui.analysis.recorded import RecordedRun
     from ragtui.analysis.usage import ModeUsage, Tokens
     from ragtui.experiment.generation import Mode
@@ -28,6 +29,7 @@ _RETRIEVAL_SHOWN = ("R@5", "RR", "nDCG@10")
 def generation_parts(run: RecordedRun, verbose: bool) -> list[RenderableType]:
     """Everything between a run's identity and its closing line."""
     from ragtui.analysis.decomposition import decompose
+    from ragtui.analysis.judge import judge_section
     from ragtui.analysis.modes import headline_mode, mode_summaries
     from ragtui.analysis.usage import usage_by_mode
 
@@ -37,9 +39,13 @@ def generation_parts(run: RecordedRun, verbose: bool) -> list[RenderableType]:
     if found is not None:
         parts += [heading("Retriever or model?"), *_decomposition(found), *_outcomes(found, verbose)]
     mode = headline_mode(run)
-    if summaries[mode].by_tag:
+    if any(row["correctness"].n for row in summaries[mode].by_tag.values()):
         parts += [heading("Correctness by tag"), tags_by_mode(run, summaries)]
     parts += _unstable(run)
+    parts += _history(run)
+    judged = judge_section(run)
+    if judged is not None:
+        parts += [heading("Judged, apart from all gates"), *_judged(judged)]
     usage = usage_by_mode(run)
     if any(row.fresh.replies or row.replayed.replies for row in usage.values()):
         parts += [heading("What it took"), usage_table(usage)]
@@ -84,7 +90,8 @@ def usage_table(usage: Mapping[str, ModeUsage]) -> Table:
         if row.fresh.replies:
             speed = row.latency
             made.add_row(
-                mode, "fresh", *_tokens(row.fresh), _milliseconds(speed.first_token_p50), _milliseconds(speed.total_p50),
+                mode, "fresh", *_tokens(row.fresh), _milliseconds(speed.first_token_p50),
+                _milliseconds(speed.total_p50),
                 _milliseconds(speed.total_p95), number(speed.tokens_per_second, 0),
             )  # fmt: skip
         if row.replayed.replies:
@@ -110,7 +117,9 @@ def _model(run: RecordedRun) -> Text:
     line.append(printable(str(identity)) if identity is not None else "none")
     if recipe is not None:
         line.append(f"   {recipe.repeats} repeat{'s' if recipe.repeats > 1 else ''}", style="dim")
-        line.append(f"   window {recipe.budget.context_window}, {recipe.budget.answer_reserve} for the answer", style="dim")
+        line.append(
+            f"   window {recipe.budget.context_window}, {recipe.budget.answer_reserve} for the answer", style="dim"
+        )
     return line
 
 
@@ -130,7 +139,9 @@ def _decomposition(found: Decomposition) -> list[RenderableType]:
 
 
 def _outcomes(found: Decomposition, verbose: bool) -> list[RenderableType]:
-    made = table("oracle", "e2e", "no retrieval", "goldens", "which means", right=("goldens",), flexible=("which means",))
+    made = table(
+        "oracle", "e2e", "no retrieval", "goldens", "which means", right=("goldens",), flexible=("which means",)
+    )
     made.columns[4].no_wrap = False
     marks = {True: "✓", False: "✗"}
     for row in found.outcomes:
@@ -144,6 +155,40 @@ def _outcomes(found: Decomposition, verbose: bool) -> list[RenderableType]:
             key = "".join(marks[side] for side in (row.oracle, row.e2e, row.noretrieval))
             parts.append(Text(f"{key}  {printable(', '.join(shown))}{more}", style="dim"))
     return parts
+
+
+def _history(run: RecordedRun) -> list[RenderableType]:
+    from ragtui.analysis.history import ADVICE, history_faults
+
+    faults = history_faults(run)
+    parts: list[RenderableType] = []
+    for kind, advice in ADVICE.items():
+        found = [fault for fault in faults if fault.kind == kind]
+        if found:
+            shown = ", ".join(
+                printable(f"{fault.case} ({fault.sent} of {fault.turns})") for fault in found[:_GOLDENS_SHOWN]
+            )
+            parts.append(Text(f"• {len(found)} {kind}: {advice}. {shown}"))
+    return [heading("Lost turns"), *parts] if parts else []
+
+
+def _judged(section: JudgeSection) -> list[RenderableType]:
+    modes = tuple(section.measures)
+    made = table("judged", *modes, "spread", "agrees with", right=(*modes, "spread"))
+    agreement = {row.judged: row for row in section.agreement}
+    for name in next(iter(section.measures.values()), {}):
+        row = agreement.get(name)
+        told = ""
+        if row is not None and row.agree is not None:
+            told = f"{row.counted} in {row.agree:.0%} of {row.cases}" + (
+                "" if row.kappa is None else f", κ {row.kappa:.2f}"
+            )
+        cells = [estimate_cell(section.measures[mode][name]) for mode in modes]
+        made.add_row(name, *cells, number(section.spread[name]), told)
+    failures = ", ".join(f"{count} {kind}" for kind, count in section.failures.items())
+    line = f"judge {printable(str(section.judge))}, rules {section.version}: "
+    line += f"{section.judged} of {section.asked} answers judged"
+    return [Text(line + (f" ({failures})" if failures else "")), made]
 
 
 def _unstable(run: RecordedRun) -> list[RenderableType]:

@@ -13,7 +13,7 @@ from ragtui.cli.output import console, print_json, say
 from ragtui.errors import EXIT_GATE_FAILED, EXIT_OK, InvalidInput
 
 if TYPE_CHECKING:
-    from ragtui.analysis.recorded import RecordedRun
+    from ragtui.store.store import Store
 
 
 def register(app: typer.Typer) -> None:
@@ -64,7 +64,8 @@ def show(
     from ragtui.cli import listing
     from ragtui.cli.outcomes import emit
 
-    recorded = reading_lab(context).recorded(run)
+    lab = reading_lab(context)
+    recorded = lab.recorded(run) if separation or lost else lab.outlined(run)
     if errors:
         _print(listing.errors_table(recorded), as_json, {"errors": listing.errors(recorded)})
     elif separation:
@@ -94,8 +95,10 @@ def trace(
 
     Example: ragtui trace latest water-boil-altitude-01
     """
-    recorded = reading_lab(context).recorded(run)
-    case_id = _case_named(recorded, case)
+    lab = reading_lab(context)
+    store, run_id = lab.resolve(run)
+    case_id = _case_named(store, run_id, case)
+    recorded = lab.recorded_case(run_id, case_id)
     if as_json:
         from ragtui.reports.records import trace_record
 
@@ -111,17 +114,18 @@ def verify(context: typer.Context, run: RunArgument = "latest", as_json: JsonOpt
 
     Example: ragtui verify latest
     """
-    from ragtui.analysis.verify import verify_run
+    from ragtui.analysis.verify import verify_slices
 
-    recorded = reading_lab(context).recorded(run)
-    checked = verify_run(recorded)
+    lab = reading_lab(context)
+    run_id = lab.resolve(run)[1]
+    checked = verify_slices(run_id, lab.slices(run_id))
     if as_json:
         print_json(checked)
     else:
         for line in checked.differences[:20]:
             say(line)
         verdict = "every number agrees" if checked.ok else f"{len(checked.differences)} numbers differ"
-        typer.echo(f"{recorded.run_id}: {checked.cases} cases, {checked.numbers} numbers recomputed, {verdict}")
+        typer.echo(f"{run_id}: {checked.cases} cases, {checked.numbers} numbers recomputed, {verdict}")
     raise typer.Exit(EXIT_OK if checked.ok else EXIT_GATE_FAILED)
 
 
@@ -152,22 +156,22 @@ def _print(table: Any, as_json: bool, record: dict[str, Any]) -> None:
         console().print(table)
 
 
-def _case_named(recorded: RecordedRun, text: str) -> str:
-    if text in recorded.trace_of:
+def _case_named(store: Store, run_id: str, text: str) -> str:
+    """The id of the finished case that an id or a unique prefix names."""
+    done = store.finished_indexes(run_id)
+    every = [case.id for case in store.cases_of(run_id)]
+    finished = [case for index, case in enumerate(every) if index in done]
+    if text in finished:
         return text
-    found = [case for case in recorded.trace_of if case.startswith(text)]
+    found = [case for case in finished if case.startswith(text)]
     if len(found) == 1:
         return found[0]
     if found:
         raise InvalidInput(f"{text!r} begins {len(found)} cases: {', '.join(found[:5])}.", "Type more of the id.")
-    if any(case.id == text for case in recorded.cases):
-        raise InvalidInput(
-            f"Case {text!r} of run {recorded.run_id} never finished.", "Finish the run with `ragtui resume`."
-        )
+    if text in every:
+        raise InvalidInput(f"Case {text!r} of run {run_id} never finished.", "Finish the run with `ragtui resume`.")
     import difflib
 
-    near = difflib.get_close_matches(text, recorded.trace_of, n=1)
+    near = difflib.get_close_matches(text, finished, n=1)
     guess = f" Did you mean {near[0]}?" if near else ""
-    raise InvalidInput(
-        f"Run {recorded.run_id} has no case {text!r}.{guess}", "`ragtui show RUN --verbose` lists its misses."
-    )
+    raise InvalidInput(f"Run {run_id} has no case {text!r}.{guess}", "`ragtui show RUN --verbose` lists its misses.")

@@ -32,7 +32,7 @@ def watch(context: typer.Context, run: RunArgument = "latest") -> None:
     if path is None:
         from ragtui.cli.render import run_report
 
-        recorded = reading_lab(context).recorded(run)
+        recorded = reading_lab(context).outlined(run)
         say(f"Run {recorded.run_id} is not live; this is how it ended.")
         console().print(run_report(recorded))
         return

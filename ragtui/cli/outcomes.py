@@ -58,10 +58,10 @@ def verdict_code(found: Comparison, strict: bool) -> int:
 
 def parse_floors(texts: list[str], plan: Plan) -> dict[str, float]:
     """`nDCG@10=0.6` as the plan's name of the measure and the least value; InvalidInput for one it does not report."""
-    from ragtui.experiment.validate import measures_of
+    from ragtui.experiment.validate import measure_names
     from ragtui.metrics.measure import parse_measure, with_relevance
 
-    reported = measures_of(plan)
+    reported = [parse_measure(name) for name in measure_names(plan)]
     floors = {}
     for text in texts:
         # A measure's own options hold equals signs, so the last one separates.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from ragtui.errors import RagtuiError
-from ragtui.inputs.text import printable
+from ragtui.inputs.text import is_unsafe, printable
 from ragtui.settings import environment, in_ci
 
 if TYPE_CHECKING:
@@ -19,8 +20,11 @@ Display = Literal["auto", "full", "rich", "plain", "none"]
 
 def print_json(value: Any) -> None:
     """One JSON object on stdout, indented for a reader, keys in the order given."""
-    data = msgspec.json.encode(value)
-    sys.stdout.write(msgspec.json.format(data, indent=2).decode() + "\n")
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+    if not text.isascii():
+        # JSON leaves some characters as they are that a terminal obeys; as escapes they mean the same.
+        text = "".join(json.dumps(char)[1:-1] if char != "\n" and is_unsafe(char) else char for char in text)
+    sys.stdout.write(text)
 
 
 def say(text: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
+from rich.style import StyleType
 from rich.table import Table
 from rich.text import Text
 
@@ -23,12 +24,21 @@ _LEAKS = "nonEmptyRateOnRefusal"
 STATUS_GLYPHS = {"completed": "✓", "running": "▶", "interrupted": "‖", "cancelled": "■", "failed": "✗"}
 
 
+class InertTable(Table):
+    """A table in which a plain string is foreign text until proven otherwise: control characters are shown."""
+
+    def add_row(self, *cells: RenderableType | None, style: StyleType | None = None, end_section: bool = False) -> None:
+        """Add a row; strings are made inert, other renderables are taken as they are."""
+        shown = (Text(printable(cell)) if isinstance(cell, str) else cell for cell in cells)
+        super().add_row(*shown, style=style, end_section=end_section)
+
+
 def table(*columns: str, right: Sequence[str] = (), flexible: Sequence[str] = ()) -> Table:
     """A calm table: a rule under the head, no frame.
 
     Where the terminal is too narrow, the `flexible` columns are cut first; numbers stay whole.
     """
-    made = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
+    made = InertTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
     for name in columns:
         justify: Literal["left", "right"] = "right" if name in right else "left"
         # Rich takes width from columns that may wrap; their cells are one line each and end in an ellipsis.
@@ -142,15 +152,16 @@ def _closing(run: RecordedRun, errors: int) -> Text:
         text.append(f"   continue: ragtui resume {run.run_id}", style="not bold")
     elif run.traces:
         example = run.traces[0].case
-        text.append(f"   look closer: ragtui trace {run.run_id} {printable(shlex.quote(example))}", style="not bold dim")
+        look = f"ragtui trace {run.run_id} {printable(shlex.quote(example))}"
+        text.append(f"   look closer: {look}", style="not bold dim")
     return text
 
 
 def pairs(rows: Mapping[str, Any]) -> Table:
     """Names and values in two aligned columns without a head."""
-    made = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    made = InertTable(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     made.add_column(style="dim", no_wrap=True)
     made.add_column(overflow="fold")
     for name, value in rows.items():
-        made.add_row(printable(name), value if isinstance(value, Text) else Text(printable(str(value))))
+        made.add_row(name, value if isinstance(value, Text) else str(value))
     return made

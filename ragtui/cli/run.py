@@ -64,7 +64,6 @@ def run(
 
     Example: ragtui run hybrid --tag numeric --set retrieval.fusion.rank_constant=20
     """
-    from ragtui.analysis.compare import compare as compared
     from ragtui.cli.plans import chosen_plan
 
     recipe, provenance = chosen_plan(plan, suite, tag or [], limit, settings or [], name, note)
@@ -81,8 +80,14 @@ def run(
     specification = lab.bind(recipe)
     # The baseline is found before anything is spent on a run that could not be compared.
     base = lab.recorded_or_file(against) if against is not None else None
-    recorded = execute(lab, specification, provenance, display, as_json)
-    comparison = None if base is None else compared(base, recorded, tolerance=tolerance)
+    whole = base is not None or report_folder is not None
+    recorded = execute(lab, specification, provenance, display, as_json, whole=whole)
+    comparison = None
+    if base is not None:
+        # Only a gated run pays for loading what decides.
+        from ragtui.analysis.compare import compare as compared
+
+        comparison = compared(base, recorded, tolerance=tolerance)
     emit(recorded, verbose, as_json, comparison)
     code = outcome(recorded, floors)
     if comparison is not None:
@@ -117,8 +122,10 @@ def resume(
     specification = lab.bind(plan)
     if stored.status == "completed" and len(store.finished_indexes(run_id, including_errors=False)) == stored.cases:
         say(f"Run {run_id} is complete; there is nothing to resume.")
-        recorded = reader.recorded(run_id)
+        recorded = reader.outlined(run_id)
     else:
-        recorded = execute(lab, specification, stored.provenance, display, as_json, run_id=run_id, resume=True)
+        recorded = execute(
+            lab, specification, stored.provenance, display, as_json, run_id=run_id, resume=True, whole=False
+        )
     emit(recorded, verbose, as_json)
     raise typer.Exit(outcome(recorded, {}))

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from ragtui.cli.render import heading, number, pairs, safe, table
 from ragtui.inputs.text import printable
+from ragtui.pipeline.answer_scoring import NOT_SEARCHED
 
 if TYPE_CHECKING:
     from ragtui.analysis.recorded import RecordedRun
@@ -25,7 +26,12 @@ def trace_report(run: RecordedRun, case_id: str, depth: int) -> RenderableType:
     parts: list[RenderableType] = [_question(case, trace)]
     if trace.error is not None:
         parts.append(Text(f"✗ {trace.error.kind}: {printable(trace.error.message)}", style="bold"))
-    parts += [heading(f"Hits (first {depth}; {_RELEVANT} relevant)"), _stages(run, case, trace, depth)]
+    if trace.channels or run.tier == "retrieval":
+        parts += [heading(f"Hits (first {depth}; {_RELEVANT} relevant)"), _stages(run, case, trace, depth)]
+    if run.tier == "generation":
+        from ragtui.cli.answer_view import answer_parts
+
+        parts += answer_parts(run, case, trace)
     for note in trace.notes:
         parts.append(Text(f"note: {printable(note)}"))
     parts += [heading("Measures"), _measures(trace)]
@@ -71,5 +77,7 @@ def _hit(run: RecordedRun, case: EvaluationCase, hits: Hits, rank: int) -> Text:
 def _measures(trace: CaseTrace) -> RenderableType:
     made = table("measure", "value", "", right=("value",))
     for name, value in trace.scores.items():
-        made.add_row(name, number(value), safe(trace.unscored.get(name, "")))
+        # A case that does not search is about none of the rankings; that need not fill a screen.
+        if trace.unscored.get(name) != NOT_SEARCHED:
+            made.add_row(name, number(value), safe(trace.unscored.get(name, "")))
     return made

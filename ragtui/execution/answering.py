@@ -52,7 +52,9 @@ class Answering:
         recipe = self._recipe
         fitted = fit(recipe.prompt, recipe.budget, case.query, case.turns, parts)
         if fitted.missing:
-            error = CaseError("prompt_too_long", f"rules and question exceed the context window by {fitted.missing} tokens")
+            error = CaseError(
+                "prompt_too_long", f"rules and question exceed the context window by {fitted.missing} tokens"
+            )
             return msgspec.structs.replace(trace, status="error", error=error, answer=answer)
         kept = best[: fitted.parts]
         joined = name.mode == "oracle"
@@ -69,7 +71,9 @@ class Answering:
             estimated_tokens=estimated_tokens(messages, characters_per_token(recipe.budget)),
         )
         if self._asker is None or name.mode == MOCK:
-            return msgspec.structs.replace(trace, answer=msgspec.structs.replace(answer, text=echo(texts), finish="stop"))
+            return msgspec.structs.replace(
+                trace, answer=msgspec.structs.replace(answer, text=echo(texts), finish="stop")
+            )
         return await self._asked(self._asker, trace, answer)
 
     async def _asked(self, asker: Asker, trace: CaseTrace, answer: AnswerTrace) -> CaseTrace:

@@ -73,7 +73,9 @@ class Ledger:
 class Asker:
     """Sends requests to one model, and counts in the ledger."""
 
-    def __init__(self, generator: Generator, recipe: Generation, ledger: Ledger, paid: PaidReplies | None = None) -> None:
+    def __init__(
+        self, generator: Generator, recipe: Generation, ledger: Ledger, paid: PaidReplies | None = None
+    ) -> None:
         if ledger.max_cost is not None and generator.prices is None:
             raise InvalidInput(
                 f"--max-cost needs the prices of {generator.identity.model}.",

@@ -92,9 +92,7 @@ class GenerationExecution:
         """The finished traces; a case that a limit kept from being answered is left out."""
         cases = [self._cases[index] for index in indexes]
         names = [parse_case(case.id) for case in cases]
-        answers = await asyncio.gather(
-            *(self._started(*item) for item in zip(indexes, cases, names, strict=True))
-        )
+        answers = await asyncio.gather(*(self._started(*item) for item in zip(indexes, cases, names, strict=True)))
         searched = await self._searched(indexes, cases, names, answers)
         finished = await asyncio.gather(
             *(self._finished(*item) for item in zip(cases, names, searched, answers, strict=True))

@@ -47,13 +47,14 @@ class Preparation:
     def _prepare(self, tell: Callable[[RunEvent], None]) -> None:
         plan, needed = self._specification.plan, self._dependencies
         last: dict[str, float] = {}
+        began = time.monotonic()
 
         def progress(stage: str, done: int, total: int) -> None:
             # Ten a second are enough for any eye, and a journal is not a log.
             now = time.monotonic()
             if done == total or now - last.get(stage, 0.0) > 0.1:
                 last[stage] = now
-                tell(StageProgress(stage=stage, done=done, total=total))
+                tell(StageProgress(stage=stage, done=done, total=total, elapsed_s=round(now - began, 3)))
 
         def notify(message: str) -> None:
             tell(Notice(message=message))
@@ -63,6 +64,7 @@ class Preparation:
         self.table = ChunkTable(chunks)
         self.table.adopt(self._known)
         for name, channel in plan.retrieval.channels.items():
+            began = time.monotonic()
             if channel.kind == "bm25":
                 index = bm25_index(chunks, plan.lexical, needed.cache, notify=notify)
                 self.channels[name] = Bm25Channel(index, channel.depth)

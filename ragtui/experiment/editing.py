@@ -56,7 +56,8 @@ def read_plan(path: Path) -> tuple[Plan, Provenance]:
         try:
             data = json.loads(text)
         except ValueError as error:
-            raise InvalidInput(f"{path}:{getattr(error, 'lineno', 1)}: is not JSON: {error}.", "Mend the line.") from error
+            line = getattr(error, "lineno", 1)
+            raise InvalidInput(f"{path}:{line}: is not JSON: {error}.", "Mend the line.") from error
     else:
         data = parse_toml(text, str(path))
     if not isinstance(data, dict):

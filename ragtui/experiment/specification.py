@@ -22,7 +22,6 @@ from ragtui.inputs.corpus import CorpusSnapshot
 from ragtui.inputs.evaluation import EvaluationSet
 from ragtui.providers.protocols import EmbedderIdentity, GeneratorIdentity
 
-
 MOCK_IDENTITY = GeneratorIdentity(model=MOCK, digest="echo-1")
 
 

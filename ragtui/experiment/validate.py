@@ -20,7 +20,8 @@ ANSWER_MEASURES: tuple[str, ...] = (
     "correctness", "mustIncludeRate", "mustNotIncludeRate", "refusalCorrectness", "groundedness", "leakageRate",
     "thinkTagLeakRate", "historyElidedRate", "chunksDroppedRate", "promptTokenError",
 )  # fmt: skip
-STAGES = ("fused", "rerank", "floor", "collapse", "results", "context")
+# Names of stages and timings in a trace, which a channel must not take.
+STAGES = ("fused", "rerank", "floor", "collapse", "results", "context", "embed", "stages")
 
 
 class InvalidPlan(InvalidInput):

@@ -46,10 +46,11 @@ def printable(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(char if char in "\n\t" or not _is_unsafe(char) else _escape(char) for char in text)
+    return "".join(char if char in "\n\t" or not is_unsafe(char) else _escape(char) for char in text)
 
 
-def _is_unsafe(char: str) -> bool:
+def is_unsafe(char: str) -> bool:
+    """Whether a terminal or a reader could be misled by the character: see `printable`."""
     return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 

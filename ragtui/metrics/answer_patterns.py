@@ -33,16 +33,16 @@ DECLINES: tuple[str, ...] = (
     rf"\b(?:I|we) ?{_UNABLE} (?:find|see|locate|provide|give|offer|retrieve) {_FEW}{_FACT}\b",
     rf"\b(?:I|we) (?:{_NOT} (?:find|see)|found no|see no|find no) {_FEW}{_FACT}\b",
     # The context does not say
-    rf"\b{_SOURCE} (?:(?:provided|given|available|above|I have|at hand) )?(?:{_NOT}|cannot|can't) (?:\w+ly )?(?:contain|"
-    r"mention|include|provide|say|specify|state|cover|hold|answer|address|give|tell|discuss|describe|have|explain|list)",
-    rf"\b{_SOURCE} (?:(?:provided|given|available|above) )?(?:has|have|contains?|says?|gives?|holds?|provides?|includes?) "
-    r"(?:no|nothing)\b",
+    rf"\b{_SOURCE} (?:(?:provided|given|available|above|I have|at hand) )?(?:{_NOT}|cannot|can't) (?:\w+ly )?"
+    r"(?:contain|mention|include|provide|say|specify|state|cover|hold|answer|address|give|tell|discuss|describe|have|explain|list)",
+    rf"\b{_SOURCE} (?:(?:provided|given|available|above) )?(?:has|have|contains?|says?|gives?|holds?|provides?|"
+    r"includes?) (?:no|nothing)\b",
     rf"\bthere(?: is|'s| was| are| were)(?: no|n't any| not any) {_FEW}{_FACT}\b",
     rf"\bno {_FEW}{_FACT} (?:is|are|was|were) (?:available|given|provided|found|mentioned)\b",
-    rf"\bnot (?:mentioned|specified|stated|covered|discussed|addressed|given|described|included|provided|available|found)"
-    rf" (?:anywhere )?(?:in|by|within) {_FEW}{_SOURCE}\b",
+    rf"\bnot (?:mentioned|specified|stated|covered|discussed|addressed|given|described|included|provided|available|"
+    rf"found) (?:anywhere )?(?:in|by|within) {_FEW}{_SOURCE}\b",
     r"\b(?:is|are|was|were) not (?:explicitly )?(?:mentioned|specified|stated)(?= ?[.!]|$)",
-    rf"\b(?:not|in)(?: enough|sufficient|adequate)? ?{_FEW}(?:enough|sufficient) (?:information|data|details?|context)\b",
+    rf"\bnot {_FEW}(?:enough|sufficient) (?:information|data|details?|context)\b",
     r"\binsufficient (?:information|data|details?|context)\b",
     # Out of scope
     r"\b(?:outside|beyond) (?:of )?(?:my|the) (?:knowledge|scope|handbook|context|expertise)\b",
@@ -53,7 +53,10 @@ DECLINES: tuple[str, ...] = (
 )
 
 # What makes a declining start an answer after all: a contrast, unless it only sends the reader elsewhere.
-CONTRASTS: tuple[str, ...] = (r"\b(?:but|however|nevertheless|nonetheless|although|that said|still|yet|based on (?:general|common|my|what I))\b",)
+CONTRASTS: tuple[str, ...] = (
+    r"\b(?:but|however|nevertheless|nonetheless|although|that said|still|yet|"
+    r"based on (?:general|common|my|what I))\b",
+)
 REDIRECTS: tuple[str, ...] = (
     r"\b(?:ask|consult|contact|check with|refer to|look (?:it )?up|get in touch|reach out|seek|speak to|talk to)\b",
     r"\b(?:happy|glad) to help\b",
@@ -76,8 +79,8 @@ HEDGES: tuple[str, ...] = (
 
 LEAKS: tuple[str, ...] = (
     r"\b(?:the|this|that|your|my) (?:\w+ )?context\b(?! of\b)",
-    r"\b(?:provided|given|supplied|retrieved|above) (?:context|documents?|passages?|excerpts?|texts?|information|sources?|"
-    r"snippets?)\b",
+    r"\b(?:provided|given|supplied|retrieved|above) (?:context|documents?|passages?|excerpts?|texts?|information|"
+    r"sources?|snippets?)\b",
     r"\b(?:context|documents?|passages?|excerpts?|texts?|information|sources?|snippets?) (?:provided|given|supplied|"
     r"retrieved|above)\b",
     r"\b(?:document|passage|excerpt|context|source|chunk|snippet) (?:#|no\.? ?|number )?\d+\b",

@@ -1,4 +1,4 @@
-"""Measures of answers that need no judge: patterns, refusals, talk of the context, numbers, and the budget's effects."""
+"""Measures of answers that need no judge: patterns, refusals, leaks, numbers, and what the budget left out."""
 
 from __future__ import annotations
 

@@ -7,10 +7,11 @@ just said is worse than losing a part of the context.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from ragtui.errors import InvalidInput
 from ragtui.experiment.generation import DEFAULT_CHARACTERS_PER_TOKEN, Budget, Prompt
 from ragtui.inputs.goldens import Turn
 from ragtui.pipeline.prompt import compose
@@ -22,7 +23,7 @@ _TURN_CHARACTERS = 12
 
 
 class Fitted(msgspec.Struct, frozen=True, kw_only=True):
-    """How many of the newest turns and of the best parts fit. `missing` is by how many tokens the fixed part does not."""
+    """How many of the newest turns and of the best parts fit; `missing` are tokens that the fixed part lacks."""
 
     turns: int
     parts: int
@@ -59,6 +60,20 @@ def fit(template: Prompt, budget: Budget, question: str, turns: Sequence[Turn], 
 def fixed_tokens(template: Prompt, budget: Budget, question: str) -> int:
     """Tokens of the rules and the question, without any turn or part."""
     return estimated_tokens(compose(template, question, (), ()), characters_per_token(budget))
+
+
+def check_window(template: Prompt, budget: Budget, questions: Mapping[str, str]) -> None:
+    """Raise InvalidInput where rules and question alone exceed what the window leaves; `questions` by golden."""
+    room = budget.context_window - budget.answer_reserve
+    needed = {golden: fixed_tokens(template, budget, question) for golden, question in questions.items()}
+    over = [golden for golden, tokens in needed.items() if tokens > room]
+    if over:
+        worst = max(over, key=lambda golden: needed[golden])
+        raise InvalidInput(
+            f"The context window of {budget.context_window} tokens leaves {room} beside the answer reserve, but rules "
+            f"and question take {needed[worst]} in {worst!r} ({len(over)} of {len(needed)} goldens do not fit).",
+            f"Raise generation.budget.context_window to {needed[worst] + budget.answer_reserve}, or shorten the rules.",
+        )
 
 
 def _leading(costs: Sequence[int], room: int) -> tuple[int, int]:

@@ -52,14 +52,16 @@ def measured(answers: Iterable[AnswerTrace]) -> Calibration | None:
             ratios.append(characters / counted)
     if len(ratios) < LEAST_ANSWERS:
         return None
-    return Calibration(model="", characters_per_token=round(min(20.0, max(0.1, median(ratios))), 2), prompts=len(ratios))
+    return Calibration(
+        model="", characters_per_token=round(min(20.0, max(0.1, median(ratios))), 2), prompts=len(ratios)
+    )
 
 
 def read(state: Path, identity: GeneratorIdentity) -> Calibration | None:
     """What is known of the model; None where nothing is, or the file is damaged."""
     try:
         return msgspec.json.decode(_path(state, identity).read_bytes(), type=Calibration)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
 

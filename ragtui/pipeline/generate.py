@@ -14,7 +14,9 @@ from ragtui.pipeline.prompt import PART_SEPARATOR
 from ragtui.providers.protocols import ChatRequest, GeneratorIdentity, Message, Reply, UnusableReply
 
 NO_CONTEXT = "No context was given."
-_LEADING_THOUGHT = re.compile(r"\s*<(think|thinking|reasoning)>(?P<thought>.*?)(?:</\1>|\Z)\s*", re.DOTALL | re.IGNORECASE)
+_LEADING_THOUGHT = re.compile(
+    r"\s*<(think|thinking|reasoning)>(?P<thought>.*?)(?:</\1>|\Z)\s*", re.DOTALL | re.IGNORECASE
+)
 
 
 def request_for(

@@ -48,9 +48,7 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(Claim(claim.claim, claim.supported) for claim in self.claims)
 
 
-def judge_messages(
-    question: str, turns: Sequence[Turn], parts: Sequence[str], answer: str
-) -> tuple[Message, ...]:
+def judge_messages(question: str, turns: Sequence[Turn], parts: Sequence[str], answer: str) -> tuple[Message, ...]:
     """The prompt of the judge; it never sees what the golden requires."""
     asked = f"Question: {question}\n\nAnswer to judge:\n{answer}"
     system, *rest = compose(_TEMPLATE, asked, turns, parts)

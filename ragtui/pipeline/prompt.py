@@ -40,7 +40,9 @@ def render_context(template: Prompt, parts: Sequence[str]) -> str:
 def history_in_text(template: Prompt) -> bool:
     """Whether the template itself says where earlier turns stand."""
     return any(
-        field == "history" for text in (template.system, template.user) for _, field, _, _ in string.Formatter().parse(text)
+        field == "history"
+        for text in (template.system, template.user)
+        for _, field, _, _ in string.Formatter().parse(text)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -16,6 +17,7 @@ from ragtui.providers.http import ProviderClient
 from ragtui.providers.protocols import ChatRequest, GeneratorIdentity, Message, Reply, UnusableReply
 from ragtui.settings import Profile
 
+_PATH = re.compile(r"[/~.\\]|[A-Za-z]:\\")
 _WIRES: dict[str, Callable[[], ChatWire]] = {"ollama": OllamaChat, "openai": OpenAiChat}
 
 
@@ -33,12 +35,15 @@ class ChatGenerator:
     @cached_property
     def identity(self) -> GeneratorIdentity:
         """Asks the server which models it has. Raises ProviderUnavailable with their list where this one is missing."""
-        found = in_background(self._wire.models(self._client))
-        model = self._chosen(found)
         declared = self._client.profile.revision
-        return GeneratorIdentity(
-            model=model.name, digest=model.digest or (f"declared:{declared}" if declared else "")
-        )
+        digest = self._model.digest or (f"declared:{declared}" if declared else "")
+        # llama.cpp calls a model by the path of its file; a place on somebody's disk is no identity.
+        name = self._model.name
+        return GeneratorIdentity(model=re.split(r"[/\\]", name)[-1] if _PATH.match(name) else name, digest=digest)
+
+    @cached_property
+    def _model(self) -> Model:
+        return self._chosen(in_background(self._wire.models(self._client)))
 
     def models(self) -> list[str]:
         """The models that the server has."""
@@ -47,11 +52,11 @@ class ChatGenerator:
     async def prepare(self, request: ChatRequest) -> list[str]:
         """Load the model with the parameters of a request; what it answers is thrown away."""
         warm_up = msgspec.structs.replace(request, messages=(Message("user", WARM_UP),), max_tokens=1, schema=None)
-        return await self._wire.prepare(self._client, self.identity.model, warm_up)
+        return await self._wire.prepare(self._client, self._model.name, warm_up)
 
     async def answer(self, request: ChatRequest) -> Reply:
         """The whole reply, assembled from the stream."""
-        body = self._wire.body(self.identity.model, request)
+        body = self._wire.body(self._model.name, request)
         heard = _Heard()
         try:
             async for line in self._client.stream_lines(self._wire.path(self._client), body):
@@ -67,11 +72,15 @@ class ChatGenerator:
                 if piece.completion_tokens is not None:
                     heard.completion_tokens = piece.completion_tokens
                 if piece.last:
-                    break
+                    # Reading on to the end of the response keeps the connection for the next request.
+                    heard.total_ms = heard.elapsed_ms()
         except RequestRefused as error:
             raise UnusableReply("refused", error.message, error.hint, heard.reply()) from error
         except UnusableReply as error:
             raise UnusableReply(error.kind, error.message, error.hint, heard.reply()) from error
+        except ProviderUnavailable:
+            if heard.total_ms is None:
+                raise
         if not heard.finish:
             raise UnusableReply("malformed_reply", "the answer ended without saying why", reply=heard.reply())
         return heard.reply()
@@ -103,6 +112,7 @@ class _Heard:
         self.prompt_tokens: int | None = None
         self.completion_tokens: int | None = None
         self.first_ms: float | None = None
+        self.total_ms: float | None = None
         self._started = time.perf_counter()
 
     def elapsed_ms(self) -> float:
@@ -118,5 +128,5 @@ class _Heard:
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             first_token_ms=self.first_ms,
-            total_ms=self.elapsed_ms(),
+            total_ms=self.elapsed_ms() if self.total_ms is None else self.total_ms,
         )

@@ -254,4 +254,6 @@ def _decoded(text: str, kind: Any) -> Any:
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError) as error:
-        raise UnusableReply("malformed_reply", f"the server sent something that is no answer: {printable(str(error))}") from error
+        raise UnusableReply(
+            "malformed_reply", f"the server sent something that is no answer: {printable(str(error))}"
+        ) from error

@@ -34,7 +34,7 @@ _WIRES: dict[str, Callable[[], Wire]] = {"ollama": OllamaWire, "openai": OpenAiW
 
 
 class Account(msgspec.Struct):
-    """What was asked for and what it took; tokens and cost as far as the server tells."""
+    """What was asked for and what it took; tokens as far as the server tells, cost as it tells or by the price."""
 
     texts: int = 0
     from_cache: int = 0
@@ -64,7 +64,8 @@ class ServerEmbedder:
         self._prefixes: dict[Role, str] = {"query": query_prefix, "document": document_prefix}
         self._wanted, self._normalize = dimensions, normalize
         self.account = Account()
-        self.group = profile.batch * profile.concurrency
+        # Two rounds of requests, so that few places wait for the last answer of a group.
+        self.group = 2 * profile.batch * profile.concurrency
 
     @cached_property
     def identity(self) -> EmbedderIdentity:
@@ -197,7 +198,8 @@ class ServerEmbedder:
         answer = await self._wire.embed(self._client, texts, wanted)
         self.account.requests += 1
         self.account.tokens += answer.tokens
-        self.account.cost += answer.cost
+        price = self._client.profile.input_price
+        self.account.cost += answer.cost or (answer.tokens * price / 1e6 if price is not None else 0.0)
         fault = answer_fault(answer.vectors, len(texts), dimensions or wanted)
         if fault:
             raise server_fault(self._client.profile, self._client.name, fault, "request")

@@ -25,16 +25,15 @@ import msgspec
 from ragtui.errors import ProviderUnavailable
 from ragtui.inputs.text import printable
 from ragtui.providers.address import base_url, is_loopback, key_of, same_server
+from ragtui.providers.answers import AnswerReader
 from ragtui.providers.background import in_background
 from ragtui.providers.faults import Advice, RequestRefused, connection_reason, refusal_detail, server_fault
 from ragtui.providers.patience import CONNECT_RETRIES, back_off, is_temporary, retry_after
 from ragtui.settings import Profile
 
 ANSWER_LIMIT = 64 * 1024 * 1024
-LINE_LIMIT = 4 * 1024 * 1024
 _CONNECT_SECONDS = 5.0
 _REDIRECTS = 3
-_DETAIL_BYTES = 64 * 1024
 
 
 class _Temporary(Exception):
@@ -70,7 +69,7 @@ class ProviderClient:
         self.notify = notify
         self._base = base_url(profile, self.name)
         self._key = key_of(profile, self.name)
-        self._answer_limit = answer_limit
+        self._reader = AnswerReader(answer_limit, self._fault)
         self._transport, self._sleep, self._draw = transport, sleep, draw
         self._not_before = 0.0
         self._open: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Open] = weakref.WeakKeyDictionary()
@@ -107,7 +106,7 @@ class ProviderClient:
                 yielded = False
                 try:
                     async with self._answered("POST", path, body, until) as response:
-                        async for line in self._lines(response, until):
+                        async for line in self._reader.lines(response, until):
                             yielded = True
                             yield line
                     return
@@ -116,6 +115,18 @@ class ProviderClient:
                         raise problem.failure from None
                     await self._wait(problem, attempt, until)
                     attempt += 1
+
+    def is_there(self) -> int:
+        """The HTTP status that the profile's url itself answers with, whatever it is; raises if nothing answers."""
+        return in_background(self._status())
+
+    async def _status(self) -> int:
+        async with self._place(None) as until:
+            try:
+                async with self._answered("GET", "", None, until, any_status=True) as response:
+                    return response.status_code
+            except _Temporary as problem:
+                raise problem.failure from None
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""
@@ -131,7 +142,7 @@ class ProviderClient:
             while True:
                 try:
                     async with self._answered(method, path, body, until) as response:
-                        data = await self._whole(response, until)
+                        data = await self._reader.whole(response, until)
                     return self._decoded(data, answer)
                 except _Temporary as problem:
                     await self._wait(problem, attempt, until)
@@ -144,13 +155,15 @@ class ProviderClient:
             yield time.monotonic() + (self.profile.deadline if deadline is None else deadline)
 
     @asynccontextmanager
-    async def _answered(self, method: str, path: str, body: Any, until: float) -> AsyncIterator[httpx.Response]:
+    async def _answered(
+        self, method: str, path: str, body: Any, until: float, any_status: bool = False
+    ) -> AsyncIterator[httpx.Response]:
         """The response's head with a good status; its body is unread. Network failures inside become messages."""
         try:
             async with asyncio.timeout(max(0.0, until - time.monotonic())):
                 response = await self._sent(method, self._base + path, body)
             try:
-                if not response.is_success:
+                if not (response.is_success or any_status):
                     raise await self._refusal(response, until)
                 yield response
             finally:
@@ -204,7 +217,7 @@ class ProviderClient:
 
     async def _refusal(self, response: httpx.Response, until: float) -> BaseException:
         status = response.status_code
-        detail = await self._detail(response, until)
+        detail = refusal_detail(await self._reader.beginning(response, until), self._key)
         said = f" ({detail})" if detail else ""
         if status in (401, 403):
             return self._fault(f"refuses the key: HTTP {status}{said}", "key")
@@ -217,61 +230,6 @@ class ProviderClient:
             return self._fault(f"answers with HTTP {status}{said}", "request")
         failure = self._fault(f"answers with HTTP {status}{said}", "again")
         return _Temporary(failure, retry_after(response.headers.get("retry-after")))
-
-    async def _detail(self, response: httpx.Response, until: float) -> str:
-        """What the server says of its refusal, as far as it says it soon."""
-        data = bytearray()
-        try:
-            async with asyncio.timeout(min(5.0, max(0.0, until - time.monotonic()))):
-                async for part in response.aiter_raw():
-                    data += part
-                    if len(data) > _DETAIL_BYTES:
-                        break
-        except (httpx.HTTPError, TimeoutError):
-            return ""
-        return refusal_detail(bytes(data[:_DETAIL_BYTES]), self._key)
-
-    async def _whole(self, response: httpx.Response, until: float) -> bytes:
-        data = bytearray()
-        async with asyncio.timeout(max(0.0, until - time.monotonic())):
-            async for part in self._parts(response):
-                data += part
-        return bytes(data)
-
-    async def _parts(self, response: httpx.Response) -> AsyncIterator[bytes]:
-        """The body's bytes, up to the limit."""
-        if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise self._fault("answers compressed, which was not asked for", "request")
-        size = 0
-        async for part in response.aiter_raw():
-            size += len(part)
-            if size > self._answer_limit:
-                raise self._fault(f"answers with more than {self._answer_limit / 1e6:.0f} MB", "batch")
-            yield part
-
-    async def _lines(self, response: httpx.Response, until: float) -> AsyncIterator[str]:
-        waiting = bytearray()
-        parts = self._parts(response)
-        while True:
-            async with asyncio.timeout(max(0.0, until - time.monotonic())):
-                part = await anext(parts, None)
-            if part is None:
-                break
-            waiting += part
-            *complete, rest = waiting.split(b"\n")
-            waiting = bytearray(rest)
-            if len(waiting) > LINE_LIMIT:
-                raise self._fault(f"sends a line of more than {LINE_LIMIT / 1e6:.0f} MB", "request")
-            for line in complete:
-                yield self._text(line)
-        if waiting:
-            yield self._text(waiting)
-
-    def _text(self, line: bytearray) -> str:
-        try:
-            return line.decode().removesuffix("\r")
-        except UnicodeDecodeError:
-            raise self._fault("answers with text that is not UTF-8", "request") from None
 
     def _decoded(self, data: bytes, answer: Any) -> Any:
         try:

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 
 from ragtui.analysis.decomposition import decompose
+from ragtui.analysis.history import history_faults
+from ragtui.analysis.judge import judge_section
 from ragtui.analysis.modes import headline_mode, mode_summaries, modes_of
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.usage import usage_by_mode
@@ -23,6 +25,8 @@ def generation_record(run: RecordedRun) -> dict[str, Any]:
         "by_mode": {mode: {"measures": found.overall, "by_tag": found.by_tag} for mode, found in summaries.items()},
         "decomposition": decompose(run),
         "usage": usage_by_mode(run),
+        "judge": judge_section(run),
+        "history_faults": history_faults(run),
     }
     plain: dict[str, Any] = msgspec.to_builtins(record)
     return plain

@@ -28,7 +28,10 @@ _LISTED = f"""
 """
 
 _ID = "coalesce(t.case_id, c.case_id)"
-_WORD = f"(contains(lower(query), {{0}}) OR contains(lower({_ID}), {{0}}) OR contains(lower(array_to_string(tags, ' ')), {{0}})"
+_WORD = (
+    f"(contains(lower(query), {{0}}) OR contains(lower({_ID}), {{0}}) "
+    "OR contains(lower(array_to_string(tags, ' ')), {0})"
+)
 # A mistyped word is compared with the beginning of each word that is there, as long as it is itself.
 _NEAR = (
     f" OR list_bool_or([damerau_levenshtein(w[:length({{0}})], {{0}}) <= {{1}} "
@@ -58,7 +61,7 @@ class CaseFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """One case of a run, whole: its frozen golden, its best trace (None before it ran), and the chunks of that trace."""
+    """One case of a run, whole: its frozen golden, its best trace (None before it ran), and that trace's chunks."""
 
     case: EvaluationCase
     index: int
@@ -201,19 +204,21 @@ def detail(connection: DuckDBPyConnection, run_id: str, case_id: str) -> CaseDet
 def tags_of(connection: DuckDBPyConnection, run_id: str) -> dict[str, int]:
     """The tags of a run's cases with how many have each, by name."""
     rows = connection.execute(
-        "SELECT tag, count(*) FROM (SELECT unnest(list_distinct(tags)) AS tag FROM cases WHERE run = $1) GROUP BY tag ORDER BY tag",
+        "SELECT tag, count(*) FROM (SELECT unnest(list_distinct(tags)) AS tag FROM cases WHERE run = $1) "
+        "GROUP BY tag ORDER BY tag",
         [number_of(connection, run_id)],
     ).fetchall()
     return dict(rows)
 
 
 def score_columns(connection: DuckDBPyConnection, run_id: str) -> tuple[list[str], dict[str, int], NDArray[np.float64]]:
-    """The run's measures, case id → row for executed cases, and the scores of shape (cases, measures), NaN: unscored."""
+    """The run's measures, case id → row for executed cases, and scores of shape (cases, measures), NaN: unscored."""
     run = number_of(connection, run_id)
     names = measures_of(connection, run)
     columns = "".join(f", scores[{place}] AS m{place}" for place in range(1, len(names) + 1))
     found = connection.execute(
-        f"SELECT case_id{columns} FROM traces JOIN ({BEST}) USING (idx, attempt) WHERE run = $run ORDER BY idx", {"run": run}
+        f"SELECT case_id{columns} FROM traces JOIN ({BEST}) USING (idx, attempt) WHERE run = $run ORDER BY idx",
+        {"run": run},
     ).fetchnumpy()
     rows = {str(case): row for row, case in enumerate(found["case_id"])}
     matrix = np.empty((len(rows), len(names)))

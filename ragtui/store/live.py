@@ -42,7 +42,7 @@ def _read(path: Path) -> LiveRun | None:
                 finished += text.count(_CASE)
                 # A line's beginning may be cut by the end of a piece.
                 tail = text[-(len(_CASE) - 1) :]
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return LiveRun(
         run_id=started.run_id, spec_id=started.spec_id, name=started.provenance.name, started_at=started.started_at,

@@ -158,7 +158,7 @@ class _Load:
                 "run": run,
                 "attempt": started.attempt,
                 "at": started.started_at,
-                "environment": _text(started.environment),
+                "environment": _text(self.path, started.environment),
             },
         )
 
@@ -175,7 +175,8 @@ class _Load:
                 "started_at": started.started_at, "cases": len(started.cases), "corpus_id": spec.corpus_id,
                 "evaluation_id": spec.evaluation_id, "tier": started.tier, "suites": list(spec.plan.evaluation.suites),
                 "measures": list(started.measures), "means": [None] * len(started.measures),
-                "specification": _text(started.specification), "provenance": _text(started.provenance),
+                "specification": _text(self.path, started.specification),
+                "provenance": _text(self.path, started.provenance),
             },
         )  # fmt: skip
         for start in range(0, len(started.cases), SLICE):
@@ -229,7 +230,7 @@ def _last_case(connection: DuckDBPyConnection, run: int, attempt: int) -> str | 
 def _decoded(path: Path, raw: msgspec.Raw, kind: type[_T]) -> _T:
     try:
         return msgspec.json.decode(raw, type=kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DamagedJournal(path, 1, error) from error
 
 
@@ -240,5 +241,8 @@ def _seconds(start: str, end: str) -> float:
         return 0.0
 
 
-def _text(raw: msgspec.Raw) -> str:
-    return str(raw, "utf-8")
+def _text(path: Path, raw: msgspec.Raw) -> str:
+    try:
+        return str(raw, "utf-8")
+    except UnicodeDecodeError as error:
+        raise DamagedJournal(path, 1, error) from error

@@ -23,7 +23,8 @@ _PAGE = 200
 _PAGES_KEPT = 4
 _Place = tuple[int, int, int]
 _KEYS = """
-    SELECT run, idx, attempt, json_extract_string(trace, '$.answer.key'), json_extract_string(trace, '$.answer.rewrite.key'),
+    SELECT run, idx, attempt,
+    json_extract_string(trace, '$.answer.key'), json_extract_string(trace, '$.answer.rewrite.key'),
     json_extract_string(trace, '$.answer.judge.key')
     FROM traces WHERE run IN (
         SELECT run FROM runs WHERE tier = 'generation'

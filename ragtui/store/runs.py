@@ -121,7 +121,7 @@ def decoded(text: str, kind: type[T], run_id: str) -> T:
     """A stored JSON text as what it holds; StoreUnavailable if it is not that."""
     try:
         return msgspec.json.decode(text, type=kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         name = getattr(kind, "__name__", "record")
         raise StoreUnavailable(
             f"The {name} stored for run {run_id} cannot be read: {error}.",

@@ -12,22 +12,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import App, SystemCommand
-from textual.binding import Binding
 from textual.message import Message
 from textual.screen import Screen
 
 from ragtui.errors import EXIT_INTERNAL, EXIT_OK, Interrupted, RagtuiError
-from ragtui.lab import Lab
 from ragtui.settings import Workspace, open_workspace
+from ragtui.tui.keys import APP_KEYS
 from ragtui.tui.memory import Memory
-from ragtui.tui.messages import Looked, RunEnded, ShowDiff, ShowRun, StoreChanged
-from ragtui.tui.screens.base import RagtuiScreen
+from ragtui.tui.messages import Looked, Opened, RunEnded, ShowDiff, ShowRun, StoreChanged
+from ragtui.tui.screens.base import OpeningScreen, RagtuiScreen
 from ragtui.tui.themes import DARK, LIGHT, SIXTEEN, THEMES, AsciiFilter, fitting_theme, needs_ascii
 from ragtui.tui.watch import Watch
-from ragtui.tui.widgets.frame import MODE_KEYS, Severity, TopBar
+from ragtui.tui.widgets.frame import Severity, TopBar
 
 if TYPE_CHECKING:
     from textual.filter import LineFilter
+
+    from ragtui.lab import Lab
 
 
 def _screen(module: str, name: str) -> Callable[[], Screen[Any]]:
@@ -45,6 +46,7 @@ class RagtuiApp(App[int]):
 
     TITLE = "ragtui"
     MODES = {
+        "opening": OpeningScreen,
         "start": _screen("start", "StartScreen"),
         "corpus": _screen("corpus", "CorpusScreen"),
         "launch": _screen("launch", "LaunchScreen"),
@@ -54,53 +56,12 @@ class RagtuiApp(App[int]):
     }
     CSS_PATH: ClassVar[Any] = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
-    BINDINGS: ClassVar[list[Any]] = [
-        *(
-            Binding(key, f"go('{mode}')", title, show=False, id=f"go.{mode}", tooltip=f"Open the {title} screen.")
-            for key, mode, title in MODE_KEYS
-        ),
-        Binding(
-            "0", "go('start')", "Start", show=False, id="go.start", tooltip="Open the start screen: what to do next."
-        ),
-        Binding(
-            "question_mark,f1", "help", "Help", show=False, id="help", tooltip="Explain the focused pane and its keys."
-        ),
-        Binding(
-            "g,ctrl+o",
-            "jump",
-            "Jump",
-            show=False,
-            id="jump",
-            tooltip="Put a letter on every pane and control; press it to go there.",
-        ),
-        Binding("ctrl+l", "reload", "Reload", show=False, id="reload", tooltip="Read again what the screen shows."),
-        Binding(
-            "ctrl+t",
-            "next_theme",
-            "Theme",
-            show=False,
-            id="theme",
-            tooltip="Change between dark, light and 16 colours.",
-        ),
-        Binding(
-            "ctrl+c",
-            "copy_or_quit",
-            "Quit",
-            show=False,
-            priority=True,
-            id="interrupt",
-            tooltip="Copy what is selected; with nothing selected, quit. Runs go on.",
-        ),
-        Binding("q,ctrl+q", "quit", "Quit", show=False, id="quit", tooltip="Leave the app. Runs go on without it."),
-        Binding(
-            "ctrl+z", "suspend_process", "Suspend", show=False, id="suspend", tooltip="Back to the shell; `fg` returns."
-        ),
-    ]
+    BINDINGS: ClassVar[list[Any]] = APP_KEYS
 
     def __init__(self, workspace: Workspace, *, mode: str | None = None) -> None:
         super().__init__()
         self.workspace = workspace
-        self.lab = Lab(workspace)
+        self._lab: Lab | None = None
         self.memory = Memory(workspace.state)
         self.watch_over = Watch(self)
         self._first_mode = mode
@@ -121,13 +82,43 @@ class RagtuiApp(App[int]):
         remembered = self.memory.get("theme", "")
         fitting = fitting_theme()
         self.theme = remembered if remembered in (DARK, LIGHT, SIXTEEN) and fitting != SIXTEEN else fitting
-        self.switch_mode(self._first_mode or self._opening_mode())
-        self.watch_over.begin()
+        if self._first_mode is not None:
+            self.switch_mode(self._first_mode)
+            self.watch_over.begin()
+        else:
+            # The frame is painted first; what reads data is loaded behind it.
+            self.switch_mode("opening")
+            self.call_after_refresh(self._load_first)
+
+    @property
+    def lab(self) -> Lab:
+        """The laboratory over the workspace, made when first asked for: it loads much."""
+        return self._lab if self._lab is not None else self.renew_lab()
 
     def renew_lab(self) -> Lab:
         """A laboratory that reads the corpus anew; it becomes the app's."""
-        self.lab = Lab(self.workspace)
-        return self.lab
+        from ragtui.lab import Lab
+
+        self._lab = Lab(self.workspace)
+        return self._lab
+
+    def _load_first(self) -> None:
+        mode = self._opening_mode()
+
+        def work() -> None:
+            importlib.import_module("ragtui.lab")
+            importlib.import_module(f"ragtui.tui.screens.{mode}")
+            self.post_message(Opened(mode))
+
+        self.run_worker(work, name="open", thread=True)
+
+    def on_opened(self, message: Opened) -> None:
+        """The first screen is loaded; it is shown unless another was asked for meanwhile."""
+        if not self.screen_stack:
+            return
+        if self.current_mode == "opening":
+            self.action_go(message.mode)
+        self.watch_over.begin()
 
     def reopen(self, words: str) -> None:
         """Open the workspace again after its settings or folders were made, on the corpus screen."""
@@ -143,7 +134,7 @@ class RagtuiApp(App[int]):
         if not self.workspace.corpus.is_dir() or not (self.workspace.store.exists() or self.workspace.reference):
             return "start"
         last = self.memory.get("mode", "trace")
-        return last if last in self.MODES and last != "start" else "trace"
+        return last if last in self.MODES and last not in ("start", "opening") else "trace"
 
     def catch_signals(self) -> None:
         """Leave in order when asked to by a signal; the terminal is restored on the way out."""
@@ -155,7 +146,8 @@ class RagtuiApp(App[int]):
 
     def leave(self, code: int = EXIT_OK) -> None:
         """Remember, and exit."""
-        self.memory.set("mode", self.current_mode)
+        if self.current_mode != "opening":
+            self.memory.set("mode", self.current_mode)
         self.memory.save()
         self.exit(code)
 

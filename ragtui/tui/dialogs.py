@@ -31,7 +31,8 @@ class ErrorDialog(ModalScreen[None]):
         """One more error while the dialog is open; an equal one is not repeated."""
         if all(str(error) != str(known) for known in self._errors):
             self._errors.append(error)
-            self.query_one("#text", Static).update(self._text())
+            for text in self.query("#text").results(Static):
+                text.update(self._text())
 
     def compose(self) -> ComposeResult:
         """Text and two buttons."""

@@ -14,6 +14,8 @@ from textual.widgets import Static
 
 from ragtui.tui.screens.base import RagtuiScreen
 
+_GROUPS = ("This screen", "This pane", "Everywhere", "Besides")
+
 
 def help_rows(screen: Screen[Any]) -> list[tuple[str, str, str]]:
     """(keys, what they do, group) of every described binding that is active, the pane's first, then the app's."""
@@ -24,7 +26,9 @@ def help_rows(screen: Screen[Any]) -> list[tuple[str, str, str]]:
         words = binding.tooltip or binding.description
         if not words or binding.action.startswith(("simulate_key", "hide_help")):
             continue
-        group = "Everywhere" if active.node is app else "Here"
+        group = _GROUPS[2] if active.node is app else _GROUPS[0] if active.node is screen else _GROUPS[1]
+        if binding.system or not (binding.tooltip or binding.id):
+            group = _GROUPS[3]
         keys, _ = rows.setdefault((group, binding.action), ([], words))
         shown = app.get_key_display(binding)
         if shown not in keys:
@@ -77,7 +81,7 @@ class HelpDialog(ModalScreen[None]):
         table.add_column(no_wrap=True, style="bold", min_width=9)
         table.add_column(ratio=1)
         last = ""
-        for keys, words, group in sorted(self._rows, key=lambda row: row[2] != "Here"):
+        for keys, words, group in sorted(self._rows, key=lambda row: _GROUPS.index(row[2])):
             if group != last:
                 table.add_row(Text(group, style="dim"), "")
                 last = group

@@ -1,4 +1,4 @@
-"""What workers tell screens, and screens tell the app. Payloads are immutable."""
+"""What workers tell screens, and screens tell the app. Payloads are immutable; nothing bubbles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ragtui.tui.data.workspace import WorkspaceState
 
 
-class Loaded(Message):
+class Loaded(Message, bubble=False):
     """A worker's result. `topic` names what was asked for, `value` is an immutable snapshot."""
 
     def __init__(self, topic: str, value: Any) -> None:
@@ -20,7 +20,7 @@ class Loaded(Message):
         super().__init__()
 
 
-class Failed(Message):
+class Failed(Message, bubble=False):
     """A worker could not do what `topic` names."""
 
     def __init__(self, topic: str, error: RagtuiError) -> None:
@@ -28,7 +28,7 @@ class Failed(Message):
         super().__init__()
 
 
-class Told(Message):
+class Told(Message, bubble=False):
     """A sentence about work under way, e.g. that an artifact is being built."""
 
     def __init__(self, topic: str, text: str) -> None:
@@ -40,7 +40,15 @@ class Told(Message):
         return isinstance(message, Told) and message.topic == self.topic
 
 
-class Looked(Message):
+class Opened(Message, bubble=False):
+    """What the first screen needs is loaded."""
+
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+        super().__init__()
+
+
+class Looked(Message, bubble=False):
     """The workspace was looked at; `state` says what is live and how the stores stand."""
 
     def __init__(self, state: WorkspaceState) -> None:
@@ -48,7 +56,7 @@ class Looked(Message):
         super().__init__()
 
 
-class LiveChanged(Message):
+class LiveChanged(Message, bubble=False):
     """The ids of the runs that are going on now, newest first."""
 
     def __init__(self, run_ids: tuple[str, ...]) -> None:
@@ -56,7 +64,7 @@ class LiveChanged(Message):
         super().__init__()
 
 
-class LiveMoved(Message):
+class LiveMoved(Message, bubble=False):
     """A followed run stands differently: `view` is its newest snapshot."""
 
     def __init__(self, run_id: str, view: Any) -> None:
@@ -68,7 +76,7 @@ class LiveMoved(Message):
         return isinstance(message, LiveMoved) and message.run_id == self.run_id
 
 
-class RunEnded(Message):
+class RunEnded(Message, bubble=False):
     """A process that this app started has ended. `run_id` is empty where it made no run; `log` is its stderr."""
 
     def __init__(self, code: int, run_id: str, log: str) -> None:
@@ -76,11 +84,11 @@ class RunEnded(Message):
         super().__init__()
 
 
-class StoreChanged(Message):
+class StoreChanged(Message, bubble=False):
     """Runs were added, removed or promoted; lists should be read anew. Posted to every open screen."""
 
 
-class ShowRun(Message):
+class ShowRun(Message, bubble=False):
     """Posted to the trace screen: show this run and, if named, this case."""
 
     def __init__(self, run_id: str, case_id: str | None = None) -> None:
@@ -88,7 +96,7 @@ class ShowRun(Message):
         super().__init__()
 
 
-class ShowDiff(Message):
+class ShowDiff(Message, bubble=False):
     """Posted to the diff screen: compare `base` (None: the run's baseline) with `new`."""
 
     def __init__(self, base: str | None, new: str) -> None:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ragtui.errors import EXIT_GATE_FAILED, EXIT_INCONCLUSIVE, EXIT_OK, Interrupted, RagtuiError, RunFailed
-from ragtui.tui.data.workspace import WorkspaceState, workspace_state
 from ragtui.tui.messages import LiveChanged, Looked, RunEnded, StoreChanged
-from ragtui.tui.process import StartedRun, start
 from ragtui.tui.widgets.frame import TopBar
 
 if TYPE_CHECKING:
     from textual.timer import Timer
 
     from ragtui.tui.app import RagtuiApp
+    from ragtui.tui.data.workspace import WorkspaceState
+    from ragtui.tui.process import StartedRun
 
 LOOK_SECONDS = 1.0
 _EAGER_SECONDS = 0.15
@@ -43,6 +43,8 @@ class Watch:
 
     def look(self) -> None:
         """Ask in a thread; `Looked` is posted to the app."""
+        from ragtui.tui.data.workspace import workspace_state
+
         app = self._app
         lab = app.lab
         app.run_worker(
@@ -64,6 +66,9 @@ class Watch:
     def seen(self, state: WorkspaceState) -> None:
         """Keep what was seen and tell what is new in it."""
         app = self._app
+        if not app.is_running or not app.screen_stack:
+            # The app is being closed; what was seen last matters to nobody.
+            return
         changed = self._signature is not None and state.signature != self._signature
         self._signature = state.signature
         if state.live != self.live:
@@ -78,6 +83,8 @@ class Watch:
 
     def start(self, arguments: Sequence[str]) -> None:
         """Start `ragtui …` as a process of its own and show the live screen."""
+        from ragtui.tui.process import start
+
         app = self._app
         try:
             self._started.append(start(app.workspace, arguments))

@@ -93,7 +93,8 @@ OPERATORS = 'what\'s "C++" AND (x:y)~^*'
 
 
 @pytest.mark.parametrize(
-    "query", [OPERATORS, "a OR", "body:fuel", "NOT fuel", "[a TO b]", "fuel*", "+fuel -stove", "\\", '"', "fuel^9", "a:b:c"]
+    "query",
+    [OPERATORS, "a OR", "body:fuel", "NOT fuel", "[a TO b]", "fuel*", "+fuel -stove", "\\", '"', "fuel^9", "a:b:c"],
 )
 def test_a_question_is_never_syntax(tmp_path: Path, query: str) -> None:
     index = index_of(tmp_path / "i", ["fuel for the stove", "c and x or y", "what s in it", "to a b"])
@@ -146,7 +147,9 @@ def test_bigrams_find_words_inside(tmp_path: Path) -> None:
     assert index.search("很大", 5).chunks.tolist() == [1]
 
 
-@pytest.mark.parametrize(("text", "mode"), [("plain words only", "off"), ("水" * 3 + "a" * 90, "on"), ("é" * 99, "off")])
+@pytest.mark.parametrize(
+    ("text", "mode"), [("plain words only", "off"), ("水" * 3 + "a" * 90, "on"), ("é" * 99, "off")]
+)
 def test_auto_is_decided_by_the_corpus_and_recorded(text: str, mode: str) -> None:
     corpus = snapshot([document("a", text)])
     assert resolve(Lexical(), corpus).bigrams == mode

@@ -14,7 +14,23 @@ from ragtui.artifacts.recipes import Chunking
 from ragtui.inputs.corpus import CorpusSnapshot, document, snapshot
 
 _WORDS = st.sampled_from(
-    ["water", "boil", "北京大学", "水を沸かす", "น้ำ", "🏔️", "👩‍🚒", "é", "e\u0301", "x" * 50, "`code`", "**bold**", "a|b", "—", "\u00a0"]
+    [
+        "water",
+        "boil",
+        "北京大学",
+        "水を沸かす",
+        "น้ำ",
+        "🏔️",
+        "👩‍🚒",
+        "é",
+        "e\u0301",
+        "x" * 50,
+        "`code`",
+        "**bold**",
+        "a|b",
+        "—",
+        "\u00a0",
+    ]
 )
 _LINE = st.lists(_WORDS, min_size=1, max_size=12).map(" ".join)
 _BLOCK = st.one_of(
@@ -77,10 +93,11 @@ def test_overlap_repeats_the_end_of_the_chunk_before() -> None:
 
 
 def test_heading_paths() -> None:
-    text = (
-        "# Stoves\nintro\n## Fuel #\nkerosene\n```\n# not a heading\n```\n### Leaks\nsmell\n## Parts\nlist\n# Tents\nend"
-    )
-    starts = [text.index(word) for word in ("# Stoves", "intro", "## Fuel", "kerosene", "smell", "## Parts", "list", "end")]
+    text = "# Stoves\nintro\n## Fuel #\nkerosene\n```\n# not a heading\n```\n### Leaks\nsmell\n"
+    text += "## Parts\nlist\n# Tents\nend"
+    starts = [
+        text.index(word) for word in ("# Stoves", "intro", "## Fuel", "kerosene", "smell", "## Parts", "list", "end")
+    ]
     assert heading_paths(text, starts) == [
         "", "Stoves", "Stoves", "Stoves > Fuel", "Stoves > Fuel > Leaks", "Stoves", "Stoves > Parts", "Tents",
     ]  # fmt: skip

@@ -52,9 +52,7 @@ def test_exact_search_is_numpys(rows: int, distinct: int | None) -> None:
         assert ranking.chunks.tolist() == ordered(ranking.chunks, ranking.scores).chunks.tolist()
         if distinct:
             equal = [np.flatnonzero((vectors == vectors[row]).all(axis=1)).tolist() for row in ranking.chunks]
-            assert ranking.chunks.tolist() == [
-                same[equal[:place].count(same)] for place, same in enumerate(equal)
-            ]
+            assert ranking.chunks.tolist() == [same[equal[:place].count(same)] for place, same in enumerate(equal)]
 
 
 def test_a_batch_is_as_one_by_one() -> None:

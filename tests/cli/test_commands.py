@@ -60,7 +60,10 @@ def test_run_display_none_is_silent(workspace: Path, call: Call) -> None:
 
 
 def test_verbose_lists_every_miss_with_what_came_instead(workspace: Path, call: Call) -> None:
-    goldens = [*sample_goldens(4), *({"id": f"lost {n}", "query": "beacon", "relevantDocIds": ["anchor-notes"]} for n in range(8))]
+    goldens = [
+        *sample_goldens(4),
+        *({"id": f"lost {n}", "query": "beacon", "relevantDocIds": ["anchor-notes"]} for n in range(8)),
+    ]
     write_suite(workspace, "core", goldens)
     brief = call(workspace, "run", "bm25")
     assert "Worst misses (5 of 8)" in brief.out
@@ -73,7 +76,9 @@ def test_verbose_lists_every_miss_with_what_came_instead(workspace: Path, call: 
 
 
 def test_selection_options(workspace: Path, call: Call) -> None:
-    write_suite(workspace, "extra", [{"id": "x-1", "query": "anchor", "relevantDocIds": ["anchor-notes"], "tags": ["new"]}])
+    write_suite(
+        workspace, "extra", [{"id": "x-1", "query": "anchor", "relevantDocIds": ["anchor-notes"], "tags": ["new"]}]
+    )
     assert call(workspace, "run", "bm25", "--tag", "odd", "--json").json["counts"]["cases"] == 20
     assert call(workspace, "run", "bm25", "--limit", "7", "--json").json["counts"]["cases"] == 7
     assert call(workspace, "run", "bm25", "--suite", "extra", "--json").json["counts"]["cases"] == 1

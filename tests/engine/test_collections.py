@@ -22,8 +22,8 @@ from ragtui.experiment.specification import bind
 from ragtui.inputs.corpus import CorpusSnapshot
 from ragtui.inputs.evaluation import EvaluationSet, Selection
 from ragtui.lab import Lab, open_lab
-from ragtui.metrics.cases import Judgment, score_cases
 from ragtui.metrics.cases import Hits as JudgedHits
+from ragtui.metrics.cases import Judgment, score_cases
 from ragtui.metrics.measure import parse_measure
 from ragtui.providers.builtin import BuiltinEmbedder
 

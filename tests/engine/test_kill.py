@@ -65,6 +65,13 @@ def running(workspace: Path, undisturbed: RecordedRun) -> Iterator[subprocess.Po
 
 
 @pytest.fixture
+def enduring(workspace: Path, undisturbed: RecordedRun) -> Iterator[subprocess.Popen[str]]:
+    process = start(workspace, "run", "own.toml", "--display", "plain", SECONDS="1.5")
+    yield process
+    ended(process)
+
+
+@pytest.fixture
 def lasting(workspace: Path, undisturbed: RecordedRun) -> Iterator[subprocess.Popen[str]]:
     process = start(workspace, "run", "own.toml", "--display", "plain", **SLOWER)
     yield process
@@ -83,9 +90,7 @@ def comparable(run: RecordedRun) -> list[bytes]:
 
 def assert_resumes(workspace: Path, run_id: str, undisturbed: RecordedRun) -> None:
     """The run completes in a further attempt, and every trace and number is that of the undisturbed run."""
-    resumed = ragtui(workspace, "resume", run_id, "--display", "none")
-    assert resumed.returncode == 0, resumed.stderr
-    run = open_lab(workspace).recorded(run_id)
+    run = resume(own_lab(workspace), run_id, undisturbed.specification.plan)
     assert run.status == "completed"
     assert len(run.environments) == 2
     assert comparable(run) == comparable(undisturbed)
@@ -170,9 +175,7 @@ def test_killed_between_commit_and_removal(workspace: Path, undisturbed: Recorde
     assert comparable(lab.recorded(path.stem)) == comparable(undisturbed)
 
 
-def test_a_viewer_follows_to_the_end(
-    workspace: Path, undisturbed: RecordedRun, lasting: subprocess.Popen[str]
-) -> None:
+def test_a_viewer_follows_to_the_end(workspace: Path, undisturbed: RecordedRun, lasting: subprocess.Popen[str]) -> None:
     path = journal_of(workspace, lasting)
     wait_for_lines(path, 1, lasting)
     watcher = start(workspace, "watch", path.stem[:6])
@@ -184,15 +187,17 @@ def test_a_viewer_follows_to_the_end(
     assert lines[-1].startswith(f"{CASES}/{CASES}  scored 36")
 
 
-def test_a_viewer_outlives_a_killed_run(workspace: Path, lasting: subprocess.Popen[str]) -> None:
-    path = journal_of(workspace, lasting)
+def test_a_viewer_outlives_a_killed_run(workspace: Path, enduring: subprocess.Popen[str]) -> None:
+    path = journal_of(workspace, enduring)
     watcher = start(workspace, "watch", path.stem)
-    wait_for_lines(path, 25, lasting)
-    lasting.kill()
-    lasting.communicate()
+    wait_for_lines(path, 16, enduring)
+    enduring.kill()
+    enduring.communicate()
     watcher.communicate(timeout=30)
     assert watcher.returncode == 0
-    assert open_lab(workspace).recover() == [path.stem]
+    lab = open_lab(workspace)
+    lab.recover()
+    assert lab.store.run(path.stem).status == "interrupted"
 
 
 def test_a_stopped_viewer_does_not_hold_the_run(workspace: Path, lasting: subprocess.Popen[str]) -> None:
@@ -234,7 +239,10 @@ def test_interrupted_once(
     run = open_lab(workspace).recorded(path.stem)
     assert run.status == "interrupted"
     assert 0 < len(run.traces) < CASES
-    assert_resumes(workspace, path.stem, undisturbed)
+    resumed = ragtui(workspace, "resume", path.stem[:8], "--json")
+    assert resumed.returncode == 0, resumed.stderr
+    assert json.loads(resumed.stdout)["attempts"] == 2
+    assert comparable(open_lab(workspace).recorded(path.stem)) == comparable(undisturbed)
 
 
 def test_interrupted_twice_leaves_at_once(workspace: Path, undisturbed: RecordedRun) -> None:
@@ -272,13 +280,13 @@ def test_interrupted_with_json_prints_one_object(workspace: Path, undisturbed: R
     assert f"ragtui resume {path.stem}" in record["error"]["hint"]
 
 
-def test_cancelled_from_outside(workspace: Path, undisturbed: RecordedRun, lasting: subprocess.Popen[str]) -> None:
-    path = journal_of(workspace, lasting)
-    wait_for_lines(path, 10, lasting)
+def test_cancelled_from_outside(workspace: Path, undisturbed: RecordedRun, enduring: subprocess.Popen[str]) -> None:
+    path = journal_of(workspace, enduring)
+    wait_for_lines(path, 10, enduring)
     asked = ragtui(workspace, "cancel", path.stem[:8])
     assert (asked.returncode, asked.stdout) == (0, f"Asked run {path.stem} to stop.\n")
-    _, err = lasting.communicate(timeout=30)
-    assert lasting.returncode == 130
+    _, err = enduring.communicate(timeout=30)
+    assert enduring.returncode == 130
     assert "was cancelled after" in err
     run = open_lab(workspace).recorded(path.stem)
     assert run.status == "cancelled"
@@ -288,12 +296,11 @@ def test_cancelled_from_outside(workspace: Path, undisturbed: RecordedRun, lasti
     assert f"No live run is called '{path.stem}'." in again.stderr
 
 
-def test_a_live_run_is_listed_and_cannot_be_resumed(workspace: Path, lasting: subprocess.Popen[str]) -> None:
-    path = journal_of(workspace, lasting)
-    wait_for_lines(path, 8, lasting)
+def test_a_live_run_is_listed_and_cannot_be_resumed(workspace: Path, enduring: subprocess.Popen[str]) -> None:
+    path = journal_of(workspace, enduring)
+    wait_for_lines(path, 8, enduring)
     listed = ragtui(workspace, "runs", "--json")
     assert f'"run_id": "{path.stem}"' in listed.stdout
     resumed = ragtui(workspace, "resume", path.stem)
-    assert lasting.wait(30) == 0
     assert resumed.returncode == 7
     assert f"Run {path.stem} is still running." in resumed.stderr

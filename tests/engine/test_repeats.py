@@ -97,9 +97,7 @@ def test_in_pieces_is_as_in_one(workspace: Path) -> None:
     async def begin(limit: int, resumed: bool) -> None:
         asked.clear()
         seen = 0
-        events = lab.events(
-            specification, run_id="pieces", resume=resumed, stop=lambda: asked[0] if asked else None
-        )
+        events = lab.events(specification, run_id="pieces", resume=resumed, stop=lambda: asked[0] if asked else None)
         async for event in events:
             seen += isinstance(event, CaseFinished)
             if seen >= limit and not asked:

@@ -42,7 +42,11 @@ def test_steps_share_nothing() -> None:
 
 
 def test_the_first_channel_replaces_the_presets() -> None:
-    plan = ragtui.experiment("hybrid-weighted").retrieval(lambda r: r.channel("only", lambda c: c.bm25().min_score(2))).to_plan()
+    plan = (
+        ragtui.experiment("hybrid-weighted")
+        .retrieval(lambda r: r.channel("only", lambda c: c.bm25().min_score(2)))
+        .to_plan()
+    )
     assert plan.retrieval.channels == {"only": Channel(kind="bm25", min_score=2)}
     assert plan.retrieval.fusion == Fusion()
     assert plan.retrieval.results == 10
@@ -55,11 +59,13 @@ def test_every_step() -> None:
         .lexical(lambda x: x.language("german").stemming(False).stop_words().bigrams("off"))
         .embedding("builtin", query_prefix="q: ", normalize=False)
         .retrieval(
-            lambda r: r.channel("own", lambda c: c.python("a:b").top_k(7).representation("raw"))
-            .channel("far", lambda c: c.http("server"))
-            .floor("own", 0.5)
-            .collapse("none")
-            .results(30)
+            lambda r: (
+                r.channel("own", lambda c: c.python("a:b").top_k(7).representation("raw"))
+                .channel("far", lambda c: c.http("server"))
+                .floor("own", 0.5)
+                .collapse("none")
+                .results(30)
+            )
         )
         .context(3)
         .metrics(lambda m: m.measure("AP").precision_at(5).success_at(1, 3).map().gate("AP", "P@5"))
@@ -97,9 +103,7 @@ def test_a_bad_step(build, message: str) -> None:  # type: ignore[no-untyped-def
 
 
 def test_faults_are_told_when_the_plan_is_made() -> None:
-    experiment = ragtui.experiment("hybrid").retrieval(
-        lambda r: r.fuse(lambda f: f.weight("semantic", 2)).results(3)
-    )
+    experiment = ragtui.experiment("hybrid").retrieval(lambda r: r.fuse(lambda f: f.weight("semantic", 2)).results(3))
     with pytest.raises(InvalidPlan) as caught:
         experiment.to_plan()
     assert caught.value.faults == [
@@ -164,9 +168,11 @@ def test_a_callable_needs_an_identity(workspace: Path) -> None:
 
 
 def test_a_representation_is_accepted_in_a_plan_and_refused_at_execution(lab: Lab) -> None:
-    plan = ragtui.experiment("bm25").retrieval(
-        lambda r: r.channel("bm25", lambda c: c.bm25().representation("summary"))
-    ).to_plan()
+    plan = (
+        ragtui.experiment("bm25")
+        .retrieval(lambda r: r.channel("bm25", lambda c: c.bm25().representation("summary")))
+        .to_plan()
+    )
     specification = lab.bind(plan)
     with pytest.raises(RunFailed) as caught:
         lab.run(specification)
@@ -191,9 +197,7 @@ def test_artifacts_at_hand_give_the_same_specification(lab: Lab, tmp_path: Path)
     index = bm25_index(chunks, resolve(plan.lexical, lab.snapshot), cache)
     vectors = embedding_set(chunks, ragtui.BuiltinEmbedder(), cache)
     evaluation = lab.evaluation(Selection())
-    bound = (
-        lab.binding(plan).corpus(lab.snapshot).chunks(chunks).bm25(index).embeddings(vectors).evaluation(evaluation)
-    )
+    bound = lab.binding(plan).corpus(lab.snapshot).chunks(chunks).bm25(index).embeddings(vectors).evaluation(evaluation)
     assert bound.to_specification() == lab.bind(plan)
 
 

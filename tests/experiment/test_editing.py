@@ -60,7 +60,7 @@ tags = ["fusion"]
 fragments = ["…"]
 """
 
-PYTHON = '''
+PYTHON = """
 import ragtui
 
 plan = (ragtui.experiment("hybrid-weighted")
@@ -72,7 +72,7 @@ plan = (ragtui.experiment("hybrid-weighted")
             .collapse("document").results(10))
         .metrics(lambda m: m.relevance_at("2_SUBSTANTIAL").recall_at(1, 5, 10).mrr().ndcg_at(10))
         .provenance(note="why I try this", tags=["fusion"], fragments=["…"]))
-'''
+"""
 
 SETTINGS = ["chunking.overlap=80", 'metrics.measures=["R@1", "R@5", "R@10", "RR", "nDCG@10"]']
 IDENTITY = EmbedderIdentity(model="wordllama", digest="sha256:1", dimensions=256)
@@ -124,7 +124,8 @@ FULL = edit(
 OTHER: dict[str, str] = {
     "chunking.strategy": "document", "lexical.bigrams": "on", "lexical.language": "french", "embedding.model": "mine",
     "retrieval.collapse": "document", "retrieval.floor.score": "bm25", "metrics.primary": "RR",
-    "embedding.dimensions": "64", "retrieval.channels.bm25.min_score": "1.5", "retrieval.channels.vector.min_score": "0.1",
+    "embedding.dimensions": "64", "retrieval.channels.bm25.min_score": "1.5",
+    "retrieval.channels.vector.min_score": "0.1",
     "retrieval.channels.bm25.representation": "summary", "retrieval.channels.vector.representation": "questions",
     "retrieval.channels.bm25.kind": "vector", "retrieval.channels.vector.kind": "bm25", "chunking.overlap": "7",
     "retrieval.channels.bm25.source": '"own"', "retrieval.channels.vector.source": '"own"', "generation": "skip",
@@ -154,7 +155,10 @@ def test_set_edits_any_field_and_only_that(path: str, value: Any) -> None:
 
 
 def test_set_in_order_and_with_spaces() -> None:
-    plan = edit(preset("hybrid"), ["chunking.size=400", " chunking.size = 500 ", "retrieval.floor.score=bm25", "retrieval.floor.minimum=2"])
+    plan = edit(
+        preset("hybrid"),
+        ["chunking.size=400", " chunking.size = 500 ", "retrieval.floor.score=bm25", "retrieval.floor.minimum=2"],
+    )
     assert plan.chunking.size == 500
     assert plan.retrieval.floor == Floor(score="bm25", minimum=2.0)
     assert edit(plan, ["retrieval.floor=null"]).retrieval.floor is None
@@ -172,7 +176,10 @@ def test_set_in_order_and_with_spaces() -> None:
         ("chunking.size.more=4", "--set chunking.size.more: 'size' holds a value, not fields."),
         ("chunking.size=big", "--set: Expected `int`, got `str` at `chunking.size`."),
         ("chunking.strategy=lines", "--set: Invalid enum value 'lines' at `chunking.strategy`."),
-        ("retrieval.channels.bm25.deph=4", "--set: unknown field retrieval.channels.bm25.deph (did you mean retrieval.channels.bm25.depth?)."),
+        (
+            "retrieval.channels.bm25.deph=4",
+            "--set: unknown field retrieval.channels.bm25.deph (did you mean retrieval.channels.bm25.depth?).",
+        ),
     ],
 )  # fmt: skip
 def test_a_bad_setting(setting: str, message: str) -> None:
@@ -184,7 +191,12 @@ def test_a_bad_setting(setting: str, message: str) -> None:
 def test_wrong_types_are_told_all_at_once() -> None:
     with pytest.raises(InvalidInput) as caught:
         plan_from(
-            {"preset": "hybrid", "chunking": {"size": "big", "headings": 3}, "lexical": {"bigrams": "maybe"}, "extra": 1},
+            {
+                "preset": "hybrid",
+                "chunking": {"size": "big", "headings": 3},
+                "lexical": {"bigrams": "maybe"},
+                "extra": 1,
+            },
             "plan.toml",
         )
     for part in ("unknown field extra", "`chunking.size`", "`chunking.headings`", "`lexical.bigrams`"):
@@ -195,10 +207,13 @@ def test_all_faults_at_once() -> None:
     plan = edit(
         preset("hybrid-weighted"),
         [
-            "chunking.size=10", "chunking.overlap=900", "lexical.language=inglish", "embedding.dimensions=0", "context.top_n=-1",
+            "chunking.size=10", "chunking.overlap=900", "lexical.language=inglish", "embedding.dimensions=0",
+            "context.top_n=-1",
             "evaluation.suites=[]", "evaluation.limit=0", "retrieval.channels.lexical.depth=0",
-            "retrieval.channels.semantic.min_score=NaN", "retrieval.channels.own.kind=python", "retrieval.channels.lexical.source=x",
-            "retrieval.channels.fused.kind=bm25", "retrieval.fusion.weights.dense=2", "retrieval.fusion.weights.semantic=-1",
+            "retrieval.channels.semantic.min_score=NaN", "retrieval.channels.own.kind=python",
+            "retrieval.channels.lexical.source=x",
+            "retrieval.channels.fused.kind=bm25", "retrieval.fusion.weights.dense=2",
+            "retrieval.fusion.weights.semantic=-1",
             "retrieval.fusion.rank_constant=-3", "retrieval.floor.score=rrf", "retrieval.floor.minimum=Infinity",
             'metrics.measures=["R@20", "nDCG@10", "Recal@5", "P@100"]', "metrics.primary=foo",
         ],
@@ -207,7 +222,8 @@ def test_all_faults_at_once() -> None:
         check_plan(plan)
     assert [fault.split(": ")[0] for fault in caught.value.faults] == [
         "chunking.size", "chunking.overlap", "lexical.language", "embedding.dimensions", "context.top_n",
-        "evaluation.suites", "evaluation.limit", "retrieval.channels.lexical.depth", "retrieval.channels.lexical.source",
+        "evaluation.suites", "evaluation.limit", "retrieval.channels.lexical.depth",
+        "retrieval.channels.lexical.source",
         "retrieval.channels.semantic.min_score", "retrieval.channels.own.source", "retrieval.channels.fused",
         "retrieval.fusion.weights.semantic", "retrieval.fusion.weights.dense", "retrieval.fusion.rank_constant",
         "retrieval.floor.score", "retrieval.floor.minimum", "metrics.measures", "metrics.measures", "metrics.measures",
@@ -215,7 +231,9 @@ def test_all_faults_at_once() -> None:
     ]  # fmt: skip
     text = caught.value.message
     assert text.startswith("The plan has 21 faults:\n")
-    assert "retrieval.fusion.weights.dense: there is no channel 'dense' (channels: lexical, semantic, own, fused)." in text
+    assert (
+        "retrieval.fusion.weights.dense: there is no channel 'dense' (channels: lexical, semantic, own, fused)." in text
+    )
     assert "metrics.measures: R@20 looks at 20 results, but retrieval.results is 10." in text
     assert "lexical.language: 'inglish' has no stemmer. Did you mean 'english'?" in text
     assert "retrieval.floor.score: 'rrf' is no score here (scores: fused, lexical, semantic, own, fused)." in text
@@ -226,7 +244,10 @@ def test_all_faults_at_once() -> None:
     ("settings", "fault"),
     [
         (["retrieval.channels={}"], "retrieval.channels: there is no channel."),
-        (["retrieval.fusion.weights.bm25=0", "retrieval.fusion.weights.vector=0"], "retrieval.fusion.weights: no channel has a weight above 0."),
+        (
+            ["retrieval.fusion.weights.bm25=0", "retrieval.fusion.weights.vector=0"],
+            "retrieval.fusion.weights: no channel has a weight above 0.",
+        ),
         (["retrieval.results=0", "metrics.measures=[\"RR\"]"], "retrieval.results: 0 is below 1."),
         (["metrics.relevance=4"], "metrics.relevance: 4 is not a grade from 1 to 3."),
         (["metrics.measures=[]"], "metrics.measures: names no measure."),
@@ -271,7 +292,11 @@ def test_measures_take_the_plans_relevance() -> None:
         ("typo.toml", 'preset = "hybird"', "There is no preset 'hybird'. Did you mean 'hybrid'?"),
         ("number.toml", "preset = 3", "{path}: preset is not a name."),
         ("empty.toml", "", "{path}: Object missing required field `retrieval`."),
-        ("stray.toml", 'preset = "hybrid"\n[provenance]\nnot = "x"', "{path}: unknown field provenance.not (did you mean provenance.note?)."),
+        (
+            "stray.toml",
+            'preset = "hybrid"\n[provenance]\nnot = "x"',
+            "{path}: unknown field provenance.not (did you mean provenance.note?).",
+        ),
     ],
 )
 def test_a_bad_plan_file(tmp_path: Path, name: str, content: str | bytes | None, message: str) -> None:
@@ -352,7 +377,7 @@ def test_a_saved_specification_reads_back() -> None:
     saved = decode(data)
     assert saved.specification == specification
     assert saved.provenance.name == "n"
-    with pytest.raises(InvalidInput, match="the fingerprint sha256:.* is not that of the content"):
+    with pytest.raises(InvalidInput, match=r"the fingerprint sha256:.* is not that of the content"):
         decode(data.replace(b'"size":800', b'"size":801'))
     with pytest.raises(InvalidInput, match="is not a saved specification"):
         decode(b"{}")
@@ -382,4 +407,4 @@ def test_the_public_names_exist() -> None:
     for name in ragtui.__all__:
         assert getattr(ragtui, name) is not None
     with pytest.raises(AttributeError):
-        _ = ragtui.nothing  # type: ignore[attr-defined]
+        _ = ragtui.nothing

@@ -102,7 +102,9 @@ def ollama(
             case "/api/chat":
                 chat = asked(request)
                 text = answer(chat)
-                lines: list[dict[str, Any]] = [{"message": {"role": "assistant", "thinking": thinking}}] if thinking else []
+                lines: list[dict[str, Any]] = (
+                    [{"message": {"role": "assistant", "thinking": thinking}}] if thinking else []
+                )
                 lines += [{"message": {"role": "assistant", "content": part}, "done": False} for part in pieces(text)]
                 counted = {"prompt_eval_count": prompt_tokens(chat), "eval_count": len(text) // 4}
                 end = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop", **counted}

@@ -90,12 +90,17 @@ def station(folder: Path) -> Path:
 
 
 def generating(
-    *modes: Mode, repeats: int = 1, budget: Budget = Budget(), prompt: Prompt = Prompt(), rewrite: bool = True,
+    *modes: Mode, repeats: int = 1, budget: Budget | None = None, prompt: Prompt | None = None, rewrite: bool = True,
     model: str = "scripted", base: Plan | None = None,
 ) -> Plan:  # fmt: skip
     """A keyword plan of the generation tier."""
     recipe = Generation(
-        model=model, modes=modes or ("e2e",), repeats=repeats, budget=budget, prompt=prompt, rewrite=rewrite
+        model=model,
+        modes=modes or ("e2e",),
+        repeats=repeats,
+        budget=budget or Budget(),
+        prompt=prompt or Prompt(),
+        rewrite=rewrite,
     )
     metrics = Metrics(primary="correctness", guards=("refusalCorrectness",))
     return msgspec.structs.replace(base or preset("bm25"), generation=recipe, metrics=metrics)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +15,12 @@ from ragtui.errors import ProviderUnavailable, RagtuiError
 from ragtui.experiment.generation import Budget
 from ragtui.lab import Lab
 from ragtui.providers.chat import ChatGenerator
+from ragtui.providers.protocols import ChatRequest, Message
 from ragtui.providers.select import generator_named
 from ragtui.settings import Profile
 from ragtui.trace import CaseTrace
 from tests.generation.chat_server import asked, delta, events, ollama, openai, spoken, usage
-from tests.generation.station import generating, lab_with, levels, ran, reads, station
+from tests.generation.station import generating, lab_with, levels, ran, station
 from tests.providers.scripted_server import Reply, Request, ScriptedServer, then
 
 Script = Callable[[Request], Reply]
@@ -30,7 +32,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def profile(server: ScriptedServer, kind: Any = "openai", **changes: Any) -> Profile:
-    settings = {"model": "toy", "concurrency": 4, "timeout": 5.0, "deadline": 20.0, "retries": 1} | changes
+    settings: dict[str, Any] = {"model": "toy", "concurrency": 4, "timeout": 5.0, "deadline": 20.0, "retries": 1}
+    settings |= changes
     return Profile(kind=kind, url=server.url, **settings)
 
 
@@ -119,7 +122,11 @@ FAULTS: list[tuple[str, Callable[[Any, str], Reply], str]] = [
     ("a length stop", lambda chat, text: spoken(text, chat, finish="length"), "length"),
     ("a content filter", lambda chat, text: spoken(text, chat, finish="content_filter"), "refused"),
     ("a refusal", lambda chat, text: events([delta(refusal="I must not."), delta("stop"), usage(9, 1)]), "refused"),
-    ("an error in the stream", lambda chat, text: events([delta(content="It"), {"error": {"message": "oom"}}]), "refused"),
+    (
+        "an error in the stream",
+        lambda chat, text: events([delta(content="It"), {"error": {"message": "oom"}}]),
+        "refused",
+    ),
     ("a bad request", lambda chat, text: Reply.json({"error": {"message": "prompt too long"}}, 400), "refused"),
     ("no JSON", lambda chat, text: Reply.lines(["data: {oops"]), "malformed_reply"),
     ("another shape", lambda chat, text: Reply.lines(['data: {"choices": 7}']), "malformed_reply"),
@@ -128,7 +135,9 @@ FAULTS: list[tuple[str, Callable[[Any, str], Reply], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "kind"), [(reply, kind) for _, reply, kind in FAULTS], ids=[name for name, *_ in FAULTS])
+@pytest.mark.parametrize(
+    ("reply", "kind"), [(reply, kind) for _, reply, kind in FAULTS], ids=[name for name, *_ in FAULTS]
+)
 def test_a_fault_is_an_error_of_its_case_and_never_a_pass(
     folder: Path, reply: Callable[[Any, str], Reply], kind: str
 ) -> None:
@@ -149,22 +158,24 @@ def test_a_fault_is_an_error_of_its_case_and_never_a_pass(
 
 @pytest.mark.parametrize(
     ("last", "kind"),
-    [({"done_reason": "length"}, "length"), ({"error": "out of memory"}, "refused"), ({"done": "yes"}, "malformed_reply")],
+    [
+        ({"done_reason": "length"}, "length"),
+        ({"error": "out of memory"}, "refused"),
+        ({"done": "yes"}, "malformed_reply"),
+    ],
 )
 def test_faults_of_ollama(folder: Path, last: dict[str, Any], kind: str) -> None:
-    script = ollama(last=last)
-    with ScriptedServer(then([], script)) as server:
-        lab = served(folder, server, "ollama")
-        try:
-            run = ran(lab, generating("noretrieval", rewrite=False), fresh=True)
-        except ProviderUnavailable as error:
-            assert error.kind == kind, "the warm-up fails already"
-            return
+    warm_up = [Reply.json({}), Reply.json({"done": True})]
+    with ScriptedServer(then(warm_up, ollama(last=last))) as server:
+        run = ran(served(folder, server, "ollama"), generating("noretrieval", rewrite=False), fresh=True)
     assert errors(run) == {kind}
 
 
 def test_patience_is_the_servers(folder: Path) -> None:
-    busy = [Reply.json({"error": "slow down"}, 429, retry_after="0"), Reply.json({"error": "oops"}, 503, retry_after="0")]
+    busy = [
+        Reply.json({"error": "slow down"}, 429, retry_after="0"),
+        Reply.json({"error": "oops"}, 503, retry_after="0"),
+    ]
     with ScriptedServer(then(busy, openai())) as server:
         run = ran(served(folder, server, retries=4), generating("e2e", rewrite=False), fresh=True)
         assert len(server.posts()) == len(run.cases) + 2
@@ -197,7 +208,6 @@ def test_a_server_that_is_gone_ends_the_run_and_the_rest_can_be_resumed(folder: 
     assert 0 < row.errors < 60
     with ScriptedServer(openai()) as server:
         again = served(place, server)
-        import asyncio
 
         async def finish() -> None:
             async for _ in again.events(specification, run_id=row.run_id, resume=True):
@@ -222,10 +232,28 @@ def test_an_unknown_model_is_told_with_the_list_of_those_there_are(kind: Any) ->
 def test_a_server_without_models_and_a_profile_without_a_model() -> None:
     with ScriptedServer(openai(models=())) as server, pytest.raises(ProviderUnavailable, match="lists no models"):
         _ = ChatGenerator(profile(server), "toy").identity
-    with ScriptedServer(openai(models=("a", "b"))) as server, pytest.raises(ProviderUnavailable, match="names no model"):
+    with (
+        ScriptedServer(openai(models=("a", "b"))) as server,
+        pytest.raises(ProviderUnavailable, match="names no model"),
+    ):
         _ = ChatGenerator(profile(server, model=""), "toy").identity
     with ScriptedServer(openai(models=("only",))) as server:
         assert ChatGenerator(profile(server, model=""), "toy").identity.model == "only"
+
+
+def test_a_path_on_a_disk_is_no_identity() -> None:
+    for name, shown in (
+        ("/home/me/models/gemma.gguf", "gemma.gguf"), (r"C:\models\gemma.gguf", "gemma.gguf"),
+        ("./gemma.gguf", "gemma.gguf"),
+        ("org/model-7b", "org/model-7b"), ("gemma3:4b", "gemma3:4b"),
+    ):  # fmt: skip
+        with ScriptedServer(openai(models=(name,))) as server:
+            model = ChatGenerator(profile(server, model=""), "toy")
+            assert model.identity.model == shown
+            asyncio.run(
+                model.answer(ChatRequest(messages=(Message("user", "hello"),), max_tokens=5, context_window=99))
+            )
+            assert server.posts()[0].body["model"] == name
 
 
 def test_a_model_whose_context_is_shorter_than_the_window(folder: Path) -> None:

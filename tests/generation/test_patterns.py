@@ -6,10 +6,10 @@ from decimal import Decimal
 
 import pytest
 
+from ragtui.inputs.patterns import compile_pattern
 from ragtui.metrics.answer_patterns import CONTRASTS, DECLINES, HEDGES, LEAKS, NO_LEAK, REDIRECTS, THINK_TAGS
 from ragtui.metrics.answers import declines, hedges, leaks, thinks_aloud, ungrounded
 from ragtui.metrics.numbers import all_readings, numbers_in
-from ragtui.inputs.patterns import compile_pattern
 
 REFUSALS = [
     "I don't know.",
@@ -32,7 +32,7 @@ REFUSALS = [
     "The manual does not specify the colour of the hull.",
     "The given documents do not include any details on that.",
     "The context provided does not explicitly state the year.",
-    "The provided passages discuss tank capacities, but they do not mention who built them, so there is no information on that.",
+    "The provided passages discuss tanks, but they do not mention who built them; there is no information on that.",
     "There is no information about this in the handbook.",
     "There's no mention of a swimming pool in the text.",
     "There isn't any information on that topic.",

@@ -53,7 +53,9 @@ def worse(folder: Path, script: Script, plan: Plan | None = None) -> set[str]:
 def test_the_honest_model_is_sound(folder: Path) -> None:
     found = levels(ran(lab_with(folder, reads), generating()))
     assert found["correctness"] == found["refusalCorrectness"] == found["groundedness"] == 1
-    assert not any(found[name] for name in ("leakageRate", "thinkTagLeakRate", "historyElidedRate", "chunksDroppedRate"))
+    assert not any(
+        found[name] for name in ("leakageRate", "thinkTagLeakRate", "historyElidedRate", "chunksDroppedRate")
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,9 @@ def test_a_leaking_prompt_is_seen_in_the_answers_of_an_obedient_model(folder: Pa
 
 
 def test_a_budget_that_trims_too_much(folder: Path) -> None:
-    assert worse(folder, reads, generating(budget=Budget(context_window=300, answer_reserve=60))) >= {"chunksDroppedRate"}
+    assert worse(folder, reads, generating(budget=Budget(context_window=300, answer_reserve=60))) >= {
+        "chunksDroppedRate"
+    }
     tight = levels(ran(lab_with(folder, reads), generating(budget=Budget(context_window=300, answer_reserve=60))))
     assert tight["correctness"] == 1, "the best part is dropped last"
 
@@ -104,7 +108,7 @@ def test_a_retriever_that_returns_nothing(folder: Path) -> None:
     assert levels(run, "oracle")["correctness"] == 1
     found = decompose(run)
     assert found is not None
-    assert found.differences[0].overall.value == 1 and found.differences[1].overall.value == 0
+    assert [row.overall.value for row in found.differences] == [1, 0]
     assert any(line.startswith("Retrieval:") for line in found.findings)
     assert any(line.startswith("Retrieval does not contribute") for line in found.findings)
     assert not any(line.startswith("The model") for line in found.findings)
@@ -126,6 +130,5 @@ def test_a_server_that_truncates_the_answer(folder: Path) -> None:
     assert all(trace.error is not None and set(trace.scores.values()) == {None} for trace in run.traces)
     kept = run.traces[0].answered
     assert kept is not None
-    assert kept.text and kept.usage.prompt_tokens == 90
-
-
+    assert kept.text
+    assert kept.usage.prompt_tokens == 90

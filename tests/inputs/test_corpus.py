@@ -1,4 +1,4 @@
-"""The corpus as it is read: what its id depends on, what an id may be, and everything that is wrong with it at once."""
+"""The corpus as it is read: what its id depends on, what an id may be, and all that is wrong with it at once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,19 @@ def test_ids_are_paths_without_suffix_in_order(tmp_path: Path) -> None:
     assert corpus.characters == 4
 
 
-ODD_IDS = ("two words", "水/煮沸", "<b>bold</b>", "007", "a.b.c", "emoji 🏔", "[red]x[/red]", "quote'\"", "#1-2", "-x", "x..")
+ODD_IDS = (
+    "two words",
+    "水/煮沸",
+    "<b>bold</b>",
+    "007",
+    "a.b.c",
+    "emoji 🏔",
+    "[red]x[/red]",
+    "quote'\"",
+    "#1-2",
+    "-x",
+    "x..",
+)
 
 
 def test_ids_of_files_are_opaque(tmp_path: Path) -> None:
@@ -106,11 +118,13 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         "bytes.md:2: is not UTF-8 (byte 0xE9). Save the file as UTF-8.",
         "empty.md: is empty. Write the document or delete the file.",
         "lines.jsonl:2: repeats the document id 'x' of lines.jsonl:1. Rename one.",
-        'lines.jsonl:3: is not a document: JSON is malformed: invalid character (byte 4). Write {"id": "…", "text": "…"} '
+        "lines.jsonl:3: is not a document: JSON is malformed: invalid character (byte 4). Write "
+        '{"id": "…", "text": "…"} '
         "on each line.",
         "lines.jsonl:4: has an empty id. Give every document an id.",
         "lines.jsonl:5: document 'y' is empty. Write its text or delete the line.",
-        'lines.jsonl:6: is not a document: Object contains unknown field `colour`. Write {"id": "…", "text": "…"} on each '
+        "lines.jsonl:6: is not a document: Object contains unknown field `colour`. Write "
+        '{"id": "…", "text": "…"} on each '
         "line.",
         "lines.jsonl:7: repeats the document id 'good' of good.md. Rename one.",
         "twice.txt: repeats the document id 'twice' of twice.md. Rename one.",

@@ -91,7 +91,7 @@ def test_ids_are_opaque(tmp_path: Path, name: str) -> None:
 
 
 EXAMPLE = 'E.g. {"id": "boil-01", "query": "How long?", "relevantDocIds": ["water-boiling"], "tags": ["numeric"]}.'
-BAD_LINES = [
+BAD_LINES: list[tuple[str | dict[str, Any], str]] = [
     ("{", "core.jsonl:1: is not JSON: Input data was truncated. Write one JSON object on each line."),
     ("[1]", 'core.jsonl:1: is not a JSON object. Write {"id": "…", "query": "…"} on each line.'),
     (
@@ -117,16 +117,18 @@ BAD_LINES = [
     ),
     (
         golden(mustInclude=["(three"]),
-        "core.jsonl:1: golden 'g': pattern '(three' does not compile: missing ) at position 6. Mend the regular expression.",
+        "core.jsonl:1: golden 'g': pattern '(three' does not compile: missing ) at position 6. Mend the regular "
+        "expression.",
     ),
     (
         golden(relevantDocIds=["water-boilin"]),
-        "core.jsonl:1: golden 'g' names the document 'water-boilin', which is not in the corpus. Correct the id or add the "
-        "document.",
+        "core.jsonl:1: golden 'g' names the document 'water-boilin', which is not in the corpus. Correct the id or "
+        "add the document.",
     ),
     (
         golden(judgments=[{"doc": "water-boiling", "quote": "four minutes"}]),
-        "core.jsonl:1: golden 'g': the quote 'four minutes' is not in document 'water-boiling'. Copy the words from the "
+        "core.jsonl:1: golden 'g': the quote 'four minutes' is not in document 'water-boiling'. Copy the words from "
+        "the "
         "document.",
     ),
 ]
@@ -138,8 +140,10 @@ def test_a_bad_line(tmp_path: Path, line: str | dict[str, Any], message: str) ->
 
 
 def test_all_problems_at_once(tmp_path: Path) -> None:
-    lines = [line if isinstance(line, str) else {**line, "id": f"g{place}"} for place, (line, _) in enumerate(BAD_LINES)]
-    lines[[place for place, (_, text) in enumerate(BAD_LINES) if "empty id" in text][0]] = golden(id="")
+    lines = [
+        line if isinstance(line, str) else {**line, "id": f"g{place}"} for place, (line, _) in enumerate(BAD_LINES)
+    ]
+    lines[next(place for place, (_, text) in enumerate(BAD_LINES) if "empty id" in text)] = golden(id="")
     found = faults(suite(tmp_path / "goldens", *lines))
     assert [line.split(":")[1] for line in found] == [str(place + 1) for place in range(len(BAD_LINES))]
 
@@ -180,7 +184,7 @@ def test_only_core_by_default(tmp_path: Path) -> None:
     folder = suite(tmp_path / "goldens", golden())
     suite(folder, "broken", name="extra")
     assert [case.id for case in loaded(folder)] == ["g"]
-    with pytest.raises(InvalidFiles, match="extra.jsonl:1"):
+    with pytest.raises(InvalidFiles, match=r"extra\.jsonl:1"):
         loaded(folder, suites=("core", "extra"))
 
 
@@ -197,7 +201,7 @@ def test_an_endless_pattern_is_told_by_check_and_never_hangs(tmp_path: Path) -> 
         "core.jsonl:1: golden 'g': pattern '(a|aa)+$' took longer than 0.5 s on a text of 61 characters. Correct the "
         "pattern or the document."
     ]
-    with pytest.raises(InvalidInput, match="took longer than 0.05 s"):
+    with pytest.raises(InvalidInput, match=r"took longer than 0\.05 s"):
         matches("(a|aa)+$", "a" * 60 + "b", seconds=0.05)
 
 

@@ -80,7 +80,7 @@ RETRIEVALS = st.builds(
     st.tuples(*[st.sampled_from([None, None, 0.5, 1.0])] * 3),
     st.dictionaries(st.sampled_from(NAMES), st.sampled_from([0.0, 0.5, 1.0, 2.0])),
     st.sampled_from([0.0, 1.0, 60.0]),
-    st.sampled_from([None, Floor(score="fused", minimum=0.02), Floor(score="own", minimum=0.5), Floor(score="vector", minimum=0.0)]),
+    st.sampled_from([None, *(Floor(score=name, minimum=least) for name, least in [("fused", 0.02), ("own", 0.5)])]),
     st.sampled_from(["none", "document"]),
     st.integers(1, CHUNKS),
 )  # fmt: skip

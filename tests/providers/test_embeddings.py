@@ -300,3 +300,19 @@ def test_names_of_profiles_and_models(tmp_path: Path) -> None:
         with pytest.raises(ProviderUnavailable, match="no embedding model"):
             profile_named(unknown, profiles)
     assert isinstance(embedder_named("nomic", profiles, cache=tmp_path), ServerEmbedder)
+
+
+def test_cost_is_the_servers_or_by_the_price(tmp_path: Path) -> None:
+    def costly(request: Request) -> Reply:
+        rows = [{"index": at, "embedding": toy_vector(text)} for at, text in enumerate(request.body["input"])]
+        return Reply.json({"data": rows, "usage": {"prompt_tokens": 500_000, "cost": 0.25}})
+
+    with ScriptedServer(costly) as server:
+        told = embedder(server, tmp_path / "a", "openai", input_price=8.0)
+        told.embed(["a"], "query")
+    assert told.account.cost == pytest.approx(0.5)  # the probe and the text
+    with ScriptedServer(SERVICE) as server:
+        priced = embedder(server, tmp_path / "b", "openai", input_price=1e6)
+        priced.embed(["a"], "query")
+    assert priced.account.cost == pytest.approx(6.0)
+    assert str(priced.account) == "1 texts, 0 from the cache, 2 requests, 6 tokens, cost 6.0000"

@@ -11,6 +11,7 @@ import pytest
 
 from ragtui.errors import InvalidInput
 from ragtui.store.cases import CaseFilter
+from ragtui.tui.data import case, documents
 from ragtui.tui.data import trace as data
 from ragtui.tui.data.trace import CaseQuery
 from tests.tui.trace_samples import hostile_workspace, invented, lab, record, record_pair
@@ -18,8 +19,9 @@ from tests.workshop import make_workspace
 
 
 def indexes(folder: Path, run_id: str, **query: object) -> list[int]:
-    view = data.open_run(lab(folder), run_id)
-    return data.case_order(lab(folder), view, msgspec.convert(query, CaseQuery)).indexes.tolist()
+    view = data.open_run(lab(folder), run_id, "working")
+    found: list[int] = data.case_order(lab(folder), view, msgspec.convert(query, CaseQuery)).indexes.tolist()
+    return found
 
 
 def test_runs_are_listed_newest_first_with_the_baseline_named(tmp_path: Path) -> None:
@@ -55,7 +57,7 @@ def test_sorting_puts_cases_without_a_value_last_both_ways(tmp_path: Path) -> No
 def test_words_are_found_in_any_order_and_mistyped_ones_only_where_nothing_else_is(tmp_path: Path) -> None:
     make_workspace(tmp_path / "ws")
     (run_id,) = record(tmp_path / "ws", "bm25")
-    view = data.open_run(lab(tmp_path / "ws"), run_id)
+    view = data.open_run(lab(tmp_path / "ws"), run_id, "working")
 
     def order(text: str) -> data.CaseOrder:
         return data.case_order(lab(tmp_path / "ws"), view, CaseQuery(text=text))
@@ -74,12 +76,17 @@ def test_changed_against_the_baseline_is_what_the_scores_say(tmp_path: Path) -> 
     make_workspace(tmp_path / "ws")
     old, new = record_pair(tmp_path / "ws")
     opened = lab(tmp_path / "ws")
-    assert "No baseline" in data.case_order(opened, data.open_run(opened, new), CaseQuery(kind="changed")).note
+    assert (
+        "No baseline" in data.case_order(opened, data.open_run(opened, new, "working"), CaseQuery(kind="changed")).note
+    )
     opened.store.promote(old, "main", "first")
-    assert data.case_order(opened, data.open_run(opened, old), CaseQuery(kind="changed")).note == "This run is the baseline."
+    assert (
+        data.case_order(opened, data.open_run(opened, old, "working"), CaseQuery(kind="changed")).note
+        == "This run is the baseline."
+    )
     (_, before), (_, after) = opened.store.scores(old), opened.store.scores(new)
-    expected = [place for place, case in enumerate(after) if after[case] != before[case]]
-    found = data.case_order(opened, data.open_run(opened, new), CaseQuery(kind="changed")).indexes.tolist()
+    expected = [place for place, name in enumerate(after) if after[name] != before[name]]
+    found = data.case_order(opened, data.open_run(opened, new, "working"), CaseQuery(kind="changed")).indexes.tolist()
     assert found == expected
     assert 0 < len(found) < 40
 
@@ -93,7 +100,7 @@ def test_a_page_comes_in_the_order_asked_for(tmp_path: Path) -> None:
 
 def test_a_remembered_query_is_fitted_to_the_run(tmp_path: Path) -> None:
     invented(tmp_path, "r1", 10)
-    view = data.open_run(lab(tmp_path), "r1")
+    view = data.open_run(lab(tmp_path), "r1", "working")
     query = data.fitting(view, CaseQuery(text="kept", tag="gone", sort="R@99", kind="missed"))
     assert query == CaseQuery(text="kept", kind="missed")
 
@@ -102,8 +109,8 @@ def test_a_case_is_shown_as_it_was_recorded(tmp_path: Path) -> None:
     make_workspace(tmp_path / "ws")
     (run_id,) = record(tmp_path / "ws", "bm25")
     opened = lab(tmp_path / "ws")
-    view = data.open_run(opened, run_id)
-    shown = data.case_view(opened, view, "q-000")
+    view = data.open_run(opened, run_id, "working")
+    shown = data.open_case(opened, view, "q-000")
     trace = opened.store.trace(run_id, "q-000")
     results = shown.stages[-1]
     assert [hit.ordinal for hit in results.hits] == trace.results.chunks
@@ -113,7 +120,7 @@ def test_a_case_is_shown_as_it_was_recorded(tmp_path: Path) -> None:
     assert results.rank_of("nowhere") is None
     assert {score.measure: score.value for score in shown.scores} == trace.scores
     with pytest.raises(InvalidInput, match="no case"):
-        data.case_view(opened, view, "q-999")
+        data.open_case(opened, view, "q-999")
 
 
 def test_lost_gold_is_what_analysis_says(tmp_path: Path) -> None:
@@ -124,18 +131,18 @@ def test_lost_gold_is_what_analysis_says(tmp_path: Path) -> None:
     opened = lab(tmp_path / "ws")
     told = {miss.case: miss for miss in attribute(opened.recorded(run_id))}
     assert told
-    view = data.open_run(opened, run_id)
-    for case, miss in told.items():
-        assert miss in data.case_view(opened, view, case).lost
+    view = data.open_run(opened, run_id, "working")
+    for name, miss in told.items():
+        assert miss in data.open_case(opened, view, name).lost
 
 
 def test_span_and_words_are_marked_where_they_stand(tmp_path: Path) -> None:
     hostile_workspace(tmp_path / "ws")
     (run_id,) = record(tmp_path / "ws", "bm25")
     opened = lab(tmp_path / "ws")
-    shown = data.case_view(opened, data.open_run(opened, run_id), "plain")
+    shown = data.open_case(opened, data.open_run(opened, run_id, "working"), "plain")
     chunk = next(chunk for chunk in shown.chunks.values() if chunk.doc == "plain")
-    found = data.marks(chunk, shown.case, shown.words, shown.stemmer)
+    found = case.marks(chunk, shown.case, shown.words, shown.stemmer)
     texts = {(mark.kind, chunk.text[mark.start : mark.end]) for mark in found}
     assert ("span", "three minutes") in texts
     assert {text for kind, text in texts if kind == "term"} == {"Boil", "water", "Water"}
@@ -145,11 +152,11 @@ def test_an_export_is_what_the_command_prints_and_stays_in_its_folder(tmp_path: 
     folder = hostile_workspace(tmp_path / "ws")
     (run_id,) = record(folder, "bm25")
     opened = lab(folder)
-    view = data.open_run(opened, run_id)
+    view = data.open_run(opened, run_id, "working")
     from ragtui.reports.records import trace_record
 
     for row in opened.store.case_rows(run_id):
-        path = data.export_case(opened, view, row.case)
+        path = documents.export_case(opened.store, view.record, row.case, folder / ".ragtui" / "exports")
         assert path.parent == folder / ".ragtui" / "exports"
         plain = msgspec.to_builtins(trace_record(opened.recorded(run_id), row.case))
         assert json.loads(path.read_bytes()) == json.loads(msgspec.json.encode(plain))
@@ -161,5 +168,5 @@ def test_the_manifest_holds_the_fingerprint_that_its_content_gives(tmp_path: Pat
 
     make_workspace(tmp_path / "ws")
     (run_id,) = record(tmp_path / "ws", "bm25")
-    shown = json.loads(data.manifest(lab(tmp_path / "ws").store.run(run_id)))
+    shown = json.loads(documents.manifest(lab(tmp_path / "ws").store.run(run_id)))
     assert content_id(shown["specification"]) == shown["spec_id"]

@@ -109,31 +109,41 @@ def read_run(path: Path) -> ForeignRun:
         return _checked_json_run(read_json(path, dict[str, dict[str, float]]), path)
     problems = Problems()
     run: ForeignRun = {}
+    last, query = b"", ""
+    hits: dict[str, float] = {}
     for number, line in byte_lines(path):
         if line.startswith(b"#"):
             continue
-        columns = line.split()
-        if len(columns) < 6:
-            problems.add(path.name, number, f"has {len(columns)} columns instead of 6.", _RUN_HINT)
+        columns = line.split(None, 6)
+        fault = _run_fault(columns)
+        if fault:
+            problems.add(path.name, number, *fault)
             continue
-        query, doc = decoded(columns[0], path, number), decoded(columns[2], path, number)
-        if len(columns) > 6 and _number(columns[3]) is None:
-            hint = "If an id holds a space, write the run as JSON."
-            problems.add(path.name, number, f"the rank {columns[3].decode('utf-8', 'replace')!r} is no number.", hint)
-            continue
-        score = _number(columns[4])
-        if score is None or math.isnan(score):
-            shown = columns[4].decode("utf-8", "replace")
-            problems.add(path.name, number, f"the score {shown!r} is not a number.", _RUN_HINT)
-            continue
-        hits = run.setdefault(query, {})
+        # A run has thousands of lines of one query after another.
+        if columns[0] != last:
+            last, query = columns[0], decoded(columns[0], path, number)
+            hits = run.setdefault(query, {})
+        doc = decoded(columns[2], path, number)
         if doc in hits:
             problems.add(path.name, number, f"gives the document {doc!r} to query {query!r} again.", "Keep one.")
-        hits[doc] = score
+        hits[doc] = float(columns[4])
     problems.refuse("Correct the run.")
     if not run:
         raise InvalidInput(f"{path.name} holds no hit.", _RUN_HINT)
     return run
+
+
+def _run_fault(columns: list[bytes]) -> tuple[str, str] | None:
+    """What is wrong with the columns of a line, and what to do; None where nothing is."""
+    if len(columns) < 6:
+        return f"has {len(columns)} columns instead of 6.", _RUN_HINT
+    if len(columns) > 6 and _number(columns[3]) is None:
+        shown = columns[3].decode("utf-8", "replace")
+        return f"the rank {shown!r} is no number.", "If an id holds a space, write the run as JSON."
+    score = _number(columns[4])
+    if score is None or math.isnan(score):
+        return f"the score {columns[4].decode('utf-8', 'replace')!r} is not a number.", _RUN_HINT
+    return None
 
 
 def _checked_json_run(run: ForeignRun, path: Path) -> ForeignRun:

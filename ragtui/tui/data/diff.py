@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ragtui.errors import InvalidInput
 from ragtui.store.rows import Baseline, RunRow
 from ragtui.tui.data import trace
-from ragtui.tui.data.trace import CaseView, Hit, Label, RunLine, RunView, Stage
+from ragtui.tui.data.case import CaseView, Hit, Stage
+from ragtui.tui.data.trace import Label, RunLine, RunView
 
 if TYPE_CHECKING:
     from ragtui.analysis.compare import Comparison
@@ -44,7 +45,7 @@ class DiffView(msgspec.Struct, frozen=True, kw_only=True):
     """A comparison with the scores behind it.
 
     `base` and `new` have shape (shared cases, measures) over `measures`, NaN where unscored; `cases`, `queries` and
-    `tags` are by row.
+    `tags` are by row. `names` say, for base and new, which case of a generation run stands for a golden.
     """
 
     pair: Pair
@@ -53,6 +54,7 @@ class DiffView(msgspec.Struct, frozen=True, kw_only=True):
     cases: tuple[str, ...]
     queries: tuple[str, ...]
     tags: tuple[tuple[str, ...], ...]
+    names: tuple[dict[str, str], dict[str, str]]
     base: NDArray[np.float64]
     new: NDArray[np.float64]
     primary: str
@@ -110,10 +112,13 @@ def diff_view(lab: Lab, pair: Pair, tell: Callable[[str], None] = lambda text: N
     """Compare; ComparisonRefused where the numbers would not mean the same. `tell` hears how far the reading is."""
     from ragtui.analysis.compare import compare
     from ragtui.analysis.contrast import score_columns
+    from ragtui.analysis.goldens import by_golden
 
     base, new = (ranked_run(trace.store_named(lab, side.store), side.row, tell) for side in (pair.base, pair.new))
     tell("Comparing …")
     comparison = compare(base, new)
+    names = (_case_names(base), _case_names(new))
+    base, new = by_golden(base), by_golden(new)
     of_new = {case.id: case for case in new.cases}
     cases = [of_new[name] for name in comparison.cases.shared]
     measures = tuple(comparison.measures)
@@ -125,6 +130,7 @@ def diff_view(lab: Lab, pair: Pair, tell: Callable[[str], None] = lambda text: N
         cases=tuple(case.id for case in cases),
         queries=tuple(case.query for case in cases),
         tags=tuple(case.tags for case in cases),
+        names=names,
         base=score_columns(base, cases, measures),
         new=score_columns(new, cases, measures),
         primary=primary or (measures[0] if measures else ""),
@@ -132,7 +138,7 @@ def diff_view(lab: Lab, pair: Pair, tell: Callable[[str], None] = lambda text: N
 
 
 def ranked_run(store: Store, row: RunRow, tell: Callable[[str], None]) -> RecordedRun:
-    """A run with what a comparison reads: results and scores, without the channels' hits and the chunks' texts.
+    """A run with what a comparison reads: results and scores, without the channels' hits.
 
     A run of 100,000 cases is some hundred megabytes this way, and some thousand whole.
     """
@@ -150,7 +156,7 @@ def ranked_run(store: Store, row: RunRow, tell: Callable[[str], None]) -> Record
         run_id=record.run_id, spec_id=record.spec_id, status=record.status, tier=record.tier,
         specification=record.specification, provenance=record.provenance, measures=record.measure_names,
         cases=store.cases_of(row.run_id), traces=tuple(traces),
-        chunks=tuple(msgspec.structs.replace(chunk, text="") for chunk in chunks),
+        chunks=tuple(chunks),
     )  # fmt: skip
 
 
@@ -161,7 +167,9 @@ def questions(view: DiffView, measure: str, tag: str | None = None) -> tuple[Que
     old, present = view.base[:, column], view.new[:, column]
     gains = present - old if change.higher_is_better else old - present
     rows = np.flatnonzero(np.abs(np.nan_to_num(gains)) > 1e-12)
-    chosen = [row for row in rows[np.argsort(gains[rows], kind="stable")].tolist() if tag is None or tag in view.tags[row]]
+    chosen = [
+        row for row in rows[np.argsort(gains[rows], kind="stable")].tolist() if tag is None or tag in view.tags[row]
+    ]
     return tuple(
         Question(
             case=view.cases[row], query=view.queries[row], tags=view.tags[row], base=float(old[row]),
@@ -179,13 +187,15 @@ def open_pair(lab: Lab, pair: Pair) -> tuple[RunView, RunView]:
     )
 
 
-def pair_view(lab: Lab, views: tuple[RunView, RunView], case_id: str) -> PairView:
-    """One case in both runs. Each hit's note says how it moved against the other list."""
-    base, new = (trace.case_view(lab, view, case_id) for view in views)
+def pair_view(
+    lab: Lab, views: tuple[RunView, RunView], case_id: str, names: tuple[dict[str, str], dict[str, str]] = ({}, {})
+) -> PairView:
+    """One golden in both runs. Each hit's note says how it moved against the other list."""
+    base, new = (
+        trace.open_case(lab, view, known.get(case_id, case_id)) for view, known in zip(views, names, strict=True)
+    )
     same = views[0].record.specification.chunk_set_id == views[1].record.specification.chunk_set_id
-    old, present = base.stages[-1:], new.stages[-1:]
-    left = old[0].hits if old else ()
-    right = present[0].hits if present else ()
+    left, right = (next((stage.hits for stage in side.stages if stage.name == "results"), ()) for side in (base, new))
     return PairView(
         base=base,
         new=new,
@@ -201,6 +211,16 @@ def promote(lab: Lab, run_id: str, name: str, why: str) -> Baseline:
     if not name.strip():
         raise InvalidInput("A baseline needs a name.", "For example: main.")
     return lab.store.promote(run_id, name.strip(), why.strip())
+
+
+def _case_names(run: RecordedRun) -> dict[str, str]:
+    """Golden → its first finished case in the mode that stands for a generation run; nothing for a retrieval run."""
+    from ragtui.analysis.modes import cases_of_mode, headline_mode, modes_of
+
+    if run.tier == "retrieval" or not modes_of(run):
+        return {}
+    found = cases_of_mode(run, headline_mode(run))
+    return {golden: case.id for golden, case, _ in reversed(found)}
 
 
 def _key(row: RunRow) -> tuple[str, tuple[str, ...], str]:

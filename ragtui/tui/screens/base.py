@@ -26,8 +26,8 @@ class RagtuiScreen(Screen[None]):
     """A mode of the app.
 
     `fetch("topic", function)` runs a pure function in a thread and answers with `Loaded(topic, value)` or
-    `Failed(topic, error)`; handlers (`on_loaded`, `on_failed`) keep what they get. A newer request for a topic makes
-    an older answer void.
+    `Failed(topic, error)`; `on_loaded` and `failed` keep what they get. A newer request for a topic makes an older
+    answer void.
     """
 
     MODE: ClassVar[str] = ""
@@ -76,6 +76,10 @@ class RagtuiScreen(Screen[None]):
 
     def toast(self, text: str, severity: Severity = "information", seconds: float = 6.0) -> None:
         """Show one message on the line of state; a newer one replaces it."""
+        if not self.query(StatusLine):
+            # The screen was opened this instant and is not composed yet.
+            self.call_after_refresh(self.toast, text, severity, seconds)
+            return
         self.query_one(StatusLine).show(text, severity, seconds)
 
     def state_line(self, text: str) -> None:
@@ -83,12 +87,32 @@ class RagtuiScreen(Screen[None]):
         self.query_one(StatusLine).state = text
 
     def on_failed(self, message: Failed) -> None:
-        """Unless a screen handles it: the error as a dialog that can be copied."""
+        """A worker failed. Textual calls the handlers of every base class, so screens override `failed` instead."""
+        self.failed(message)
+
+    def failed(self, message: Failed) -> None:
+        """Unless a screen knows better: the error as a dialog that can be copied."""
         self.ragtui.show_error(message.error)
 
     def refresh_data(self) -> None:
         """Read again what the screen shows; called by `ctrl+l` and when the store has changed."""
 
     def on_store_changed(self) -> None:
-        """Runs were added, removed or promoted."""
+        """Runs were added, removed or promoted; screens override `store_changed`."""
+        self.store_changed()
+
+    def store_changed(self) -> None:
+        """Unless a screen knows better: everything is read again."""
         self.refresh_data()
+
+
+class OpeningScreen(RagtuiScreen):
+    """The bare frame, for the moment in which the first screen is loaded."""
+
+    MODE = "opening"
+    TITLE_WORDS = "Opening"
+    HELP = "The first screen is being loaded."
+
+    def on_mount(self) -> None:
+        """Say so."""
+        self.state_line("Opening the workspace…")

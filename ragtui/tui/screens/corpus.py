@@ -103,7 +103,7 @@ class CorpusScreen(RagtuiScreen):
         self.fetch("artifacts", lambda: data.artifacts(lab))
         self.fetch("retrieved", lambda: data.retrieved_documents(lab))
 
-    def on_store_changed(self) -> None:
+    def store_changed(self) -> None:
         """Only what depends on runs."""
         lab = self.ragtui.lab
         self.fetch("retrieved", lambda: data.retrieved_documents(lab))
@@ -136,7 +136,7 @@ class CorpusScreen(RagtuiScreen):
             self._show_documents()
         self._show_state()
 
-    def on_failed(self, message: Failed) -> None:
+    def failed(self, message: Failed) -> None:
         """A store that cannot be read leaves one column empty; the rest is told."""
         if message.topic == "retrieved":
             self.toast(f"The last run cannot be read: {message.error.message}", "warning")

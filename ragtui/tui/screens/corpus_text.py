@@ -157,5 +157,5 @@ def state(inputs: Inputs | None, rows: Sequence[ArtifactLine], building: str) ->
         return "Mend the places named above, then press c. Nothing can run before that."
     missing = [row.kind for row in rows if row.state == "not built"]
     if missing:
-        return f"Not built yet: {', '.join(dict.fromkeys(missing))}. i builds them now; otherwise the first run does."
+        return f"Not built yet: {', '.join(dict.fromkeys(missing))}. i builds them; the first run would, too."
     return "Everything is built. 2 chooses a plan and starts a run."

@@ -8,69 +8,46 @@ from typing import Any, ClassVar, Literal
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.widgets import Static
-from textual.worker import get_current_worker
 
-from ragtui.errors import Interrupted, RagtuiError
-from ragtui.store.rows import Baseline
 from ragtui.tui.data import diff as data
 from ragtui.tui.data import trace
-from ragtui.tui.data.diff import DiffView, Pair, PairView, Question, Side
+from ragtui.tui.data.diff import DiffView, PairView, Question, Side
 from ragtui.tui.data.trace import RunLine, RunView
-from ragtui.tui.messages import Failed, Loaded, ShowDiff, Told
-from ragtui.tui.screens.base import RagtuiScreen
+from ragtui.tui.messages import Failed, Loaded, ShowDiff
+from ragtui.tui.screens.diff_pair import DIFF_KEYS, PairOfRuns
 from ragtui.tui.widgets import diff_rows
-from ragtui.tui.widgets.document import DocumentDialog
 from ragtui.tui.widgets.lazy_table import LazyTable
 from ragtui.tui.widgets.pair_pane import PairPane
-from ragtui.tui.widgets.picker import Picker
-from ragtui.tui.widgets.promote import PromoteDialog
-from ragtui.tui.widgets.run_rows import RUN_COLUMNS, run_rows
 from ragtui.tui.widgets.section_list import SectionList
-from ragtui.tui.widgets.text import inert, inert_block
+from ragtui.tui.widgets.text import inert
 
 Level = Literal["summary", "questions", "pair"]
 BESIDE = 150
 
 
-class DiffScreen(RagtuiScreen):
+class DiffScreen(PairOfRuns):
     """Specification, measures, tags, flips; then the questions of a measure; then both rankings of a question."""
 
     MODE = "diff"
     TITLE_WORDS = "Diff"
     HELP = """Did the change make it better? The new run against its baseline, or against any run: what differs in the
-        specifications first, then each measure with its change, interval, wins and losses, then tags, then the cases that
-        flipped. ★ is the measure that decides, ◆ one that guards. Enter on a measure lists its questions, worst first;
-        enter on a question shows both rankings side by side."""
+        specifications first, then each measure with its change, interval, wins and losses, then tags, then the cases
+        that flipped. ★ is the measure that decides, ◆ one that guards. Enter on a measure lists its questions, worst
+        first; enter on a question shows both rankings side by side."""
     CSS_PATH = "diff.tcss"
-    BINDINGS: ClassVar[list[Any]] = [
-        Binding("escape,backspace", "back", "Back", id="diff.back", tooltip="Back to the questions, or to the comparison."),
-        Binding("b", "base", "Base", id="diff.base", tooltip="Choose the run to compare with."),
-        Binding("n", "new", "New", id="diff.new", tooltip="Choose the run that is judged."),
-        Binding("x", "swap", "Swap", id="diff.swap", tooltip="Exchange base and new."),
-        Binding("p", "promote", "Promote", id="diff.promote", tooltip="Make the new run the baseline of its corpus and suites."),
-        Binding("v", "verdict", "Verdict", id="diff.verdict", tooltip="The verdict with all its reasons and notes."),
-        Binding("right_square_bracket", "step(1)", "Next", key_display="]", id="diff.next", tooltip="The next question of the list."),
-        Binding("left_square_bracket", "step(-1)", "Previous", key_display="[", show=False, id="diff.previous", tooltip="The question above in the list."),
-        Binding("o", "trace", "Trace", id="diff.trace", tooltip="Open the question in the new run on the Trace screen."),
-        Binding("y", "copy", "Copy", id="diff.copy", tooltip="Copy the row under the cursor."),
-    ]  # fmt: skip
+    BINDINGS: ClassVar[list[Any]] = DIFF_KEYS
 
     def __init__(self) -> None:
         super().__init__()
         self.level: Level = "summary"
-        self.lines: tuple[RunLine, ...] = ()
-        self.pair: Pair | None = None
-        self.view: DiffView | None = None
         self.views: tuple[RunView, RunView] | None = None
         self.measure = ""
         self.list: tuple[str, ...] = ()
         self._found: tuple[Question, ...] = ()
         self._at = 0
         self._from: Level = "summary"
-        self._wanted: tuple[str | None, str | None] = (None, None)
 
     def compose_body(self) -> ComposeResult:
         """One level is seen at a time."""
@@ -88,7 +65,7 @@ class DiffScreen(RagtuiScreen):
 
     def on_mount(self) -> None:
         """Read the runs; what to compare follows."""
-        self._say("Reading the runs …")
+        self.say("Reading the runs …")
         self.refresh_data()
 
     def refresh_data(self) -> None:
@@ -97,17 +74,14 @@ class DiffScreen(RagtuiScreen):
 
     def on_show_diff(self, message: ShowDiff) -> None:
         """Another screen sends here."""
-        self._wanted = (message.base, message.new)
+        self.wanted = (message.base, message.new)
         self.pair = None
         self.refresh_data()
 
     # -- levels -----------------------------------------------------------------------------------------------------
 
-    def _say(self, text: str, hint: str = "") -> None:
-        """A sentence in the place of results, and what to do."""
-        shown = Text().append_text(inert_block(text, "bold" if hint else "")).append("\n\n").append_text(inert_block(hint))
-        self.query_one("#diff-empty", Static).update(shown)
-        self.view = None
+    def show_nothing(self) -> None:
+        """See the base class."""
         self._go("summary")
 
     def _go(self, level: Level) -> None:
@@ -119,14 +93,16 @@ class DiffScreen(RagtuiScreen):
         self.query_one("#diff-questions").display = there and level == "questions"
         self.query_one("#diff-pair").display = there and level == "pair"
         if there:
-            self.query_one({"summary": "#diff-left", "questions": "#diff-questions", "pair": "#pair-grid"}[level]).focus()
+            self.query_one(
+                {"summary": "#diff-left", "questions": "#diff-questions", "pair": "#pair-grid"}[level]
+            ).focus()
         self._where()
         self.refresh_bindings()
 
     def _where(self) -> None:
         line = Text(end="", no_wrap=True)
         if self.pair is not None:
-            width = max((self.size.width - 30) // 2, 24)
+            width = max((self.size.width - (30 if self.level == "summary" else 48)) // 2, 14)
             line.append("base ", "dim").append_text(_side(self.pair.base, width))
             line.append("  →  new ", "dim").append_text(_side(self.pair.new, width))
             if self.level == "summary":
@@ -141,8 +117,10 @@ class DiffScreen(RagtuiScreen):
         """Only what is possible on this level."""
         if action in ("base", "new"):
             return self.level == "summary" and bool(self.lines)
-        if action in ("swap", "promote", "verdict"):
+        if action in ("swap", "promote"):
             return self.level == "summary" and self.pair is not None
+        if action == "verdict":
+            return self.level == "summary" and self.view is not None
         if action == "back":
             return self.level != "summary"
         if action in ("step", "trace"):
@@ -167,8 +145,9 @@ class DiffScreen(RagtuiScreen):
 
     def on_failed(self, message: Failed) -> None:
         """Where nothing can be shown, the reason stands in its place; otherwise a dialog."""
+        message.prevent_default()
         if message.topic in ("runs", "view"):
-            self._say(f"✗ {message.error.message}", message.error.hint)
+            self.say(f"✗ {message.error.message}", message.error.hint)
         else:
             self.ragtui.show_error(message.error)
 
@@ -180,30 +159,7 @@ class DiffScreen(RagtuiScreen):
                 self.pair = data.choose_pair(lines, self.pair.base.row.run_id, self.pair.new.row.run_id)
                 self._where()
                 return
-        self._compare(*self._wanted)
-
-    def _compare(self, base: str | None, new: str | None) -> None:
-        self._wanted = (base, new)
-        try:
-            self.pair = pair = data.choose_pair(self.lines, base, new)
-        except RagtuiError as error:
-            self.pair = None
-            self._say(error.message, error.hint)
-            return
-        self._say(f"Comparing {pair.base.row.cases:,} and {pair.new.row.cases:,} cases …")
-        lab = self.ragtui.lab
-
-        def tell(text: str) -> None:
-            if get_current_worker().is_cancelled:
-                raise Interrupted("Another pair was chosen.", "")
-            self.tell("view", text)
-
-        self.fetch("view", lambda: (data.diff_view(lab, pair, tell), data.open_pair(lab, pair)))
-
-    def on_told(self, message: Told) -> None:
-        """How far the reading is."""
-        if self.view is None:
-            self.query_one("#diff-empty", Static).update(Text(message.text))
+        self.compare(*self.wanted)
 
     def _got_view(self, found: tuple[DiffView, tuple[RunView, RunView]]) -> None:
         self.view, self.views = found
@@ -226,11 +182,14 @@ class DiffScreen(RagtuiScreen):
         second = [diff_rows.tag_section(view, self.measure), diff_rows.flip_section(view)] if self.measure else []
         right = self.query_one("#diff-right", SectionList)
         right.display = beside
-        self.query_one("#diff-left", SectionList).show([*first, *([] if beside else second), *diff_rows.left_out_section(view)], keep_cursor=keep)
+        self.query_one("#diff-left", SectionList).show(
+            [*first, *([] if beside else second), *diff_rows.left_out_section(view)], keep_cursor=keep
+        )
         right.show(second if beside else [], keep_cursor=keep)
 
     def on_section_list_moved(self, message: SectionList.Moved) -> None:
         """The tags show the measure under the cursor."""
+        self.state_line(diff_rows.told(message.section, message.row))
         if message.section == "measures" and self.view is not None and message.row.key in self.view.measures:
             self.measure = message.row.key
             self._sections(keep=True)
@@ -260,15 +219,20 @@ class DiffScreen(RagtuiScreen):
         rows = diff_rows.question_rows(self._found[message.offset : message.offset + message.limit])
         message.table.put(message.generation, message.offset, rows)
 
+    def on_lazy_table_moved(self, message: LazyTable.Moved) -> None:
+        """Tell what the table is too narrow for."""
+        if message.row is not None:
+            self.state_line(diff_rows.told("questions", message.row))
+
     def on_lazy_table_chosen(self, message: LazyTable.Chosen) -> None:
         """Both rankings of a question."""
         self._open_case(message.row.key, "questions")
 
     def _open_case(self, case_id: str, come_from: Level) -> None:
-        if self.views is None:
+        if self.views is None or self.view is None:
             return
         self._from, self._at = come_from, self.list.index(case_id)
-        self.fetch("pair", partial(data.pair_view, self.ragtui.lab, self.views, case_id))
+        self.fetch("pair", partial(data.pair_view, self.ragtui.lab, self.views, case_id, self.view.names))
 
     def _got_pair(self, view: PairView) -> None:
         self.query_one(PairPane).show(view, self.measure)
@@ -285,55 +249,9 @@ class DiffScreen(RagtuiScreen):
     def action_trace(self) -> None:
         """The question in the new run."""
         if self.pair is not None and self.list:
-            self.ragtui.open_trace(self.pair.new.row.run_id, self.list[self._at])
-
-    # -- the pair -----------------------------------------------------------------------------------------------------
-
-    def action_base(self) -> None:
-        """Choose the base."""
-        self._choose("Compare with", lambda run_id: self._compare(run_id, self._side_id("new")), "base")
-
-    def action_new(self) -> None:
-        """Choose the run that is judged."""
-        self._choose("Judge the run", lambda run_id: self._compare(None, run_id), "new")
-
-    def _choose(self, title: str, then: Any, side: str) -> None:
-        picker = Picker(title, RUN_COLUMNS, run_rows(self.lines), self._side_id(side))
-        self.app.push_screen(picker, lambda key: then(key) if key is not None else None)
-
-    def _side_id(self, side: str) -> str | None:
-        if self.pair is None:
-            return self._wanted[side == "new"]
-        return (self.pair.base if side == "base" else self.pair.new).row.run_id
-
-    def action_swap(self) -> None:
-        """Exchange the two."""
-        self._compare(self._side_id("new"), self._side_id("base"))
-
-    def action_verdict(self) -> None:
-        """All reasons and notes."""
-        if self.view is not None:
-            found = self.view.comparison
-            parts = [str(found.verdict), *found.reasons, *(f"note: {note}" for note in found.notes)]
-            self.app.push_screen(DocumentDialog("Verdict", "\n\n".join(parts)))
-
-    def action_promote(self) -> None:
-        """Ask for name and reason."""
-        if self.pair is None:
-            return
-        row, known = self.pair.new.row, self.pair.base.baseline or "default"
-        text = f"Run {row.run_id} ({row.name or 'unnamed'}) becomes the baseline of its corpus and suites. The old one stays a run."
-        lab = self.ragtui.lab
-
-        def done(answer: tuple[str, str] | None) -> None:
-            if answer is not None:
-                self.fetch("promoted", partial(data.promote, lab, row.run_id, *answer))
-
-        self.app.push_screen(PromoteDialog(text, known), done)
-
-    def _got_promoted(self, baseline: Baseline) -> None:
-        self.toast(f"Run {baseline.run_id} is now the baseline {baseline.name!r}.")
-        self.ragtui.store_changed()
+            case = self.list[self._at]
+            names = self.view.names[1] if self.view is not None else {}
+            self.ragtui.open_trace(self.pair.new.row.run_id, names.get(case, case))
 
     def action_copy(self) -> None:
         """Copy the row under the cursor."""
@@ -344,7 +262,9 @@ class DiffScreen(RagtuiScreen):
         if self.level == "questions":
             row = table.row_at(table.cursor)
         else:
-            focused = self.focused if isinstance(self.focused, SectionList) else self.query_one("#diff-left", SectionList)
+            focused = (
+                self.focused if isinstance(self.focused, SectionList) else self.query_one("#diff-left", SectionList)
+            )
             found = focused.under_cursor()
             row = found[1] if found is not None else None
         if row is not None:
@@ -353,4 +273,6 @@ class DiffScreen(RagtuiScreen):
 
 def _side(side: Side, width: int) -> Text:
     star = "★ " if side.baseline else ""
-    return Text(f"{star}{side.row.run_id} ", style="bold", end="") + inert(side.row.name or "unnamed", "not bold", max(width - 16, 6))
+    return Text(f"{star}{side.row.run_id} ", style="bold", end="") + inert(
+        side.row.name or "unnamed", "not bold", max(width - 16, 6)
+    )

@@ -18,7 +18,7 @@ from ragtui.tui.messages import Loaded
 from ragtui.tui.screens import launch_text
 from ragtui.tui.screens.base import RagtuiScreen
 from ragtui.tui.screens.launch_form import REMEMBERED, first_rows, last_row, plan_rows, widget_id
-from ragtui.tui.widgets.fields import Choice, TextField
+from ragtui.tui.widgets.fields import Choice, FieldScroll, TextField
 from ragtui.tui.widgets.pane import pane
 from ragtui.tui.widgets.rows import Column, RowList
 
@@ -89,7 +89,7 @@ class LaunchScreen(RagtuiScreen):
         with Horizontal(id="columns"):
             yield pane(
                 "Plan",
-                VerticalScroll(*first, Vertical(id="fields"), last_row(), id="form", can_focus=False),
+                FieldScroll(*first, Vertical(id="fields"), last_row(), id="form"),
                 Button("Start  ctrl+r", id="start", variant="primary", compact=True, disabled=True),
                 id="form-pane",
             )

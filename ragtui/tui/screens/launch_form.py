@@ -50,7 +50,9 @@ def last_row() -> Widget:
 
 def plan_rows(plan: Plan, fields: dict[str, Field]) -> list[Widget]:
     """Channels, a row each, then the other fields in groups. `fields` is keyed by `widget_id`."""
-    rows: list[Widget] = [Static(f"{'channel':13}read      depth  weight  min", classes="group", markup=False)]
+    heads = [Static("read", classes="read", markup=False)]
+    heads += [Static(word, classes="head", markup=False) for word in ("depth", "weight", "min")]
+    rows: list[Widget] = [_row("channel", *heads, classes="row channel heads")]
     for name in plan.retrieval.channels:
         where = f"retrieval.channels.{name}"
         paths = (where, f"{where}.depth", f"retrieval.fusion.weights.{name}", f"{where}.min_score")

@@ -11,6 +11,7 @@ from ragtui.tui.widgets.text import block, line, plural, seconds, when
 
 _CHANGES = 8
 _NAME = 9
+_BRIEF = 32
 
 
 def summary(found: Preview, width: int = 60) -> Content:
@@ -38,7 +39,11 @@ def summary(found: Preview, width: int = 60) -> Content:
                 (
                     "",
                     Content.assemble(
-                        line(path, "$secondary"), "  ", line(_brief(old)), " → ", line(_brief(new), "bold")
+                        line(path.removeprefix("plan."), "$secondary"),
+                        "  ",
+                        line(_brief(old)),
+                        " → ",
+                        line(_brief(new), "bold"),
                     ),
                 )
             )
@@ -70,8 +75,10 @@ def _time(found: Preview) -> Content:
 
 
 def _brief(text: str) -> str:
-    """An id's first characters; other values as they are."""
-    return short(text, 8) if text.startswith("sha256:") else text
+    """An id's first characters; the beginning of a long value."""
+    if text.startswith("sha256:"):
+        return short(text, 8)
+    return text if len(text) <= _BRIEF else text[: _BRIEF - 1] + "…"
 
 
 def leaf_rows(found: Preview) -> list[Row]:

@@ -95,6 +95,10 @@ class LiveScreen(RagtuiScreen):
         self._show()
         self.refresh_data()
 
+    def on_resize(self) -> None:
+        """More room, longer lines."""
+        self.call_after_refresh(self._show)
+
     # -- what comes in ------------------------------------------------------------------------------------------------
 
     def on_live_changed(self, message: LiveChanged) -> None:
@@ -148,7 +152,7 @@ class LiveScreen(RagtuiScreen):
         view = self.views.get(self.shown)
         return view is None or view.over
 
-    def on_failed(self, message: Failed) -> None:
+    def failed(self, message: Failed) -> None:
         """A journal that cannot be read, or a last run that cannot be found."""
         if message.topic.startswith("follow "):
             self.followed.discard(message.topic.removeprefix("follow "))
@@ -200,7 +204,7 @@ class LiveScreen(RagtuiScreen):
         banner.display = view.alike >= ALIKE and not view.over
         banner.update(live_text.banner(view))
         measures = self.query_one("#measures", RowList)
-        measures.set_rows(live_text.measure_rows(view, 24 if measures.is_wide else 8))
+        measures.set_rows(live_text.measure_rows(view, 16 if measures.is_wide else 8))
         self.query_one("#tags", RowList).set_rows(live_text.tag_rows(view))
         self.query_one("#tags-pane").border_title = f"By tag · {view.decisive}"
         self.query_one("#latency", RowList).set_rows(live_text.latency_rows(view))

@@ -18,7 +18,7 @@ def live_lists() -> tuple[RowList, RowList, RowList, RowList]:
         Column("value", 5, True),
         Column("95 % interval", 13),
         Column("n", 5, True, 52),
-        Column("so far", 8, wide=24),
+        Column("so far", 8, wide=16),
     )
     tags = (Column("tag"), Column("cases", 7, True), Column("value", 5, True), Column("95 % interval", 13, False, 44))
     latency = (Column("stage"), Column("p50", 7, True), Column("p95", 7, True))

@@ -93,7 +93,7 @@ class StartScreen(RagtuiScreen):
         self.working = False
         self.ragtui.reopen(message.value)
 
-    def on_failed(self, message: Failed) -> None:
+    def failed(self, message: Failed) -> None:
         """What `init` said."""
         self.working = False
         self.state_line("")
@@ -138,7 +138,7 @@ class StartScreen(RagtuiScreen):
         if action in ("new", "example"):
             return found is not None and not found.corpus and not self.working
         if action == "run":
-            return found is not None and found.corpus and found.goldens
+            return found is not None and found.corpus and found.goldens and not found.runs
         return True
 
     @on(RowList.Chosen, "#choices")
@@ -190,7 +190,7 @@ def _hello(found: Beginning, root: Path) -> Content:
         return title + Content.assemble(("⚠ The record of runs cannot be read. ", "bold $warning"), block(found.fault))
     if not found.corpus:
         holds = found.folders[0] if found.folders else None
-        words = f"{root} is no workspace yet." + (
+        words = f"{root.name or root} is no workspace yet." + (
             f" {holds[0]} holds {plural(holds[1], 'document')}." if holds else " It holds no documents either."
         )
         return title + line(words)
@@ -199,7 +199,7 @@ def _hello(found: Beginning, root: Path) -> Content:
         "✓ goldens" if found.goldens else "○ no goldens yet",
         f"✓ {plural(found.runs, 'run')}" if found.runs else "○ no run yet",
     ]
-    return title + line("This workspace:  " + "   ".join(parts))
+    return title + line("This workspace:  " + " · ".join(parts))
 
 
 def _words(found: Beginning) -> Content:
@@ -209,4 +209,4 @@ def _words(found: Beginning) -> Content:
         return Content(
             "Questions are missing: write goldens/core.jsonl, one question a line, then press 1 to check it."
         )
-    return Content("The same from a shell:  ragtui run hybrid   ·   ragtui runs   ·   ragtui show latest")
+    return Content("The same from a shell: ragtui run hybrid · ragtui runs · ragtui show latest")

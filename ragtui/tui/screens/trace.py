@@ -6,25 +6,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import msgspec
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal
-from textual.timer import Timer
 from textual.widgets import Input, Static
 
+from ragtui.tui.data import documents
 from ragtui.tui.data import trace as data
-from ragtui.tui.data.trace import KIND_WORDS, KINDS, CaseOrder, CaseQuery, CaseView, RunLine, RunView
+from ragtui.tui.data.case import CaseView
+from ragtui.tui.data.trace import CaseOrder, CaseQuery, RunLine, RunView
 from ragtui.tui.messages import Failed, Loaded, ShowRun
-from ragtui.tui.screens.base import RagtuiScreen
+from ragtui.tui.screens.trace_filters import TRACE_KEYS, Filters
 from ragtui.tui.widgets import cases_pane
 from ragtui.tui.widgets.case_pane import CasePane
 from ragtui.tui.widgets.cases_pane import CasesPane
 from ragtui.tui.widgets.document import DocumentDialog
-from ragtui.tui.widgets.lazy_table import Column, LazyTable
-from ragtui.tui.widgets.picker import Picker, plain_rows
+from ragtui.tui.widgets.lazy_table import LazyTable
 from ragtui.tui.widgets.run_rows import RUN_COLUMNS, run_rows
 from ragtui.tui.widgets.stage_grid import StageGrid
 from ragtui.tui.widgets.text import STATUS_GLYPHS, inert
@@ -36,7 +34,7 @@ _MOVING = 0.08
 _NO_RUN = "No run is recorded yet. Press 2 to launch one, or leave and type: ragtui run hybrid"
 
 
-class TraceScreen(RagtuiScreen):
+class TraceScreen(Filters):
     """Three levels deep; `enter` goes in, `escape` comes out. On a wide screen the cases stay beside the case."""
 
     MODE = "trace"
@@ -45,30 +43,13 @@ class TraceScreen(RagtuiScreen):
         and outcome, and sorted by any measure. A case shows each channel's hits side by side, what fusion and the later
         stages made of them, the text of the chunk under the cursor, and where the gold was lost."""
     CSS_PATH = "trace.tcss"
-    BINDINGS: ClassVar[list[Any]] = [
-        Binding("escape,backspace", "back", "Back", id="trace.back", tooltip="Back to the cases, or to the runs."),
-        Binding("slash", "filter", "Filter", key_display="/", id="trace.filter", tooltip="Narrow the cases by words of question, id or tag."),
-        Binding("w", "which", "Which", id="trace.which", tooltip="All cases, missed ones, errors, or those that changed against the baseline."),
-        Binding("t", "tag", "Tag", id="trace.tag", tooltip="Only cases with one tag."),
-        Binding("s", "sort", "Sort", id="trace.sort", tooltip="Sort by any measure; the same one again turns the order round."),
-        Binding("c", "clear", "Clear", id="trace.clear", tooltip="Clear filters and sort."),
-        Binding("right_square_bracket", "step(1)", "Next case", key_display="]", id="trace.next", tooltip="The next case of the list."),
-        Binding("left_square_bracket", "step(-1)", "Previous case", key_display="[", show=False, id="trace.previous", tooltip="The previous case of the list."),
-        Binding("m", "manifest", "Manifest", id="trace.manifest", tooltip="The exact specification that produced the run, and where it ran."),
-        Binding("d", "diff", "Diff", id="trace.diff", tooltip="Compare the run with its baseline on the Diff screen."),
-        Binding("y", "copy", "Copy", id="trace.copy", tooltip="Copy what is under the cursor: a run's id, a case's id, a chunk."),
-        Binding("e", "export", "Export", id="trace.export", tooltip="Write the case as JSON, as `ragtui trace --json` prints it."),
-    ]  # fmt: skip
+    BINDINGS: ClassVar[list[Any]] = TRACE_KEYS
 
     def __init__(self) -> None:
         super().__init__()
         self.level: Level = "runs"
         self.lines: tuple[RunLine, ...] = ()
-        self.view: RunView | None = None
         self.order: CaseOrder | None = None
-        self.query_wanted = CaseQuery()
-        self._goal: str | None = None
-        self._timer: Timer | None = None
 
     def compose_body(self) -> ComposeResult:
         """The levels beside each other; which ones are seen depends on where one is, and on the width."""
@@ -83,7 +64,7 @@ class TraceScreen(RagtuiScreen):
 
     def on_mount(self) -> None:
         """Read the runs."""
-        self._remembered()
+        self.remembered()
         self._go("runs")
         self.refresh_data()
 
@@ -91,14 +72,7 @@ class TraceScreen(RagtuiScreen):
         """Read the runs again, and the open run's cases."""
         self.fetch("runs", partial(data.run_lines, self.ragtui.lab))
         if self.view is not None:
-            self._list(keep=True)
-
-    def _remembered(self) -> None:
-        known = self.ragtui.memory.get("trace.query", {})
-        try:
-            self.query_wanted = msgspec.convert(known, CaseQuery)
-        except msgspec.ValidationError:
-            self.query_wanted = CaseQuery()
+            self.ask_order(keep=True)
 
     # -- levels -------------------------------------------------------------------------------------------------------
 
@@ -124,7 +98,9 @@ class TraceScreen(RagtuiScreen):
             line.append(f"   {len(self.lines):,}", "not bold dim")
         if self.level != "runs" and self.view is not None:
             record = self.view.record
-            line.append(" › ", "dim").append(f"{STATUS_GLYPHS[record.status]} {record.run_id} ", "not dim bold" if self.level == "cases" else "")
+            line.append(" › ", "dim").append(
+                f"{STATUS_GLYPHS[record.status]} {record.run_id} ", "not dim bold" if self.level == "cases" else ""
+            )
             line.append_text(inert(record.provenance.name or "unnamed", width=30))
             case = self.query_one(CasePane).view
             if self.level == "case" and case is not None:
@@ -141,6 +117,8 @@ class TraceScreen(RagtuiScreen):
             return self.level == "case"
         if action == "back":
             return self.level != "runs"
+        if action == "answer":
+            return self.level == "case" and self.view is not None and self.view.record.tier == "generation"
         if action in ("manifest", "diff"):
             return self.level != "runs" or bool(self.lines)
         return True
@@ -154,7 +132,7 @@ class TraceScreen(RagtuiScreen):
         elif self.level == "cases":
             self._go("runs")
 
-    # -- what workers bring ---------------------------------------------------------------------------------------------
+    # -- what workers bring -------------------------------------------------------------------------------------------
 
     def on_loaded(self, message: Loaded) -> None:
         """Keep and show."""
@@ -162,6 +140,7 @@ class TraceScreen(RagtuiScreen):
 
     def on_failed(self, message: Failed) -> None:
         """Where nothing can be shown, the reason stands in its place; otherwise a dialog."""
+        message.prevent_default()
         if message.topic == "runs":
             table = self.query_one("#trace-runs", LazyTable)
             table.empty = inert(f"✗ {message.error.message} {message.error.hint} ctrl+l tries again.").plain
@@ -178,13 +157,19 @@ class TraceScreen(RagtuiScreen):
         self._where()
         self.refresh_bindings()
 
-    def _got_run(self, found: tuple[RunView, CaseQuery, CaseOrder, CaseView | None]) -> None:
-        self.view, self.query_wanted, self.order, case = found
+    def _got_run(self, found: data.Opened) -> None:
+        self.view, self.query_wanted, self.order = found.view, found.query, found.order
         self.query_one("#case-filter", Input).value = self.query_wanted.text
         self._show_list(keep=False)
-        if case is not None:
-            self._got_case(case)
-        self._go("cases" if case is None else "case")
+        table = self.query_one(CasesPane).table
+        if found.case is not None:
+            # The list stands on the case that was asked for, so that no other one is fetched in its place.
+            table.go(found.order.indexes.tolist().index(found.case.index))
+        if found.page:
+            table.put(table.generation, 0, cases_pane.rows(found.view, found.page))
+        if found.case is not None:
+            self._got_case(found.case)
+        self._go("cases" if found.case is None else "case")
 
     def _got_order(self, found: tuple[CaseOrder, bool]) -> None:
         self.order, keep = found
@@ -209,32 +194,15 @@ class TraceScreen(RagtuiScreen):
         root = self.ragtui.workspace.root
         self.toast(f"Written to {path.relative_to(root) if path.is_relative_to(root) else path}.")
 
-    # -- runs and cases -------------------------------------------------------------------------------------------------
+    # -- runs and cases -----------------------------------------------------------------------------------------------
 
     def on_show_run(self, message: ShowRun) -> None:
         """Another screen sends here."""
         self._open(message.run_id, None, message.case_id)
 
     def _open(self, run_id: str, label: data.Label | None, case_id: str | None = None) -> None:
-        lab, wanted = self.ragtui.lab, self.query_wanted if case_id is None else CaseQuery()
-        self.query_wanted = wanted
-
-        def work() -> tuple[RunView, CaseQuery, CaseOrder, CaseView | None]:
-            view = data.open_run(lab, run_id, label)
-            query = data.fitting(view, wanted)
-            case = data.case_view(lab, view, case_id) if case_id is not None else None
-            return view, query, data.case_order(lab, view, query), case
-
-        self.fetch("run", work)
-
-    def _list(self, keep: bool = False) -> None:
-        """Ask for the order of the cases anew."""
-        if self.view is None:
-            return
-        lab, view = self.ragtui.lab, self.view
-        self.query_wanted = query = data.fitting(view, self.query_wanted)
-        self.ragtui.memory.set("trace.query", msgspec.to_builtins(query))
-        self.fetch("order", lambda: (data.case_order(lab, view, query), keep))
+        wanted = self.query_wanted if case_id is None else CaseQuery()
+        self.fetch("run", partial(data.enter_run, self.ragtui.lab, run_id, label, wanted, case_id))
 
     def on_lazy_table_rows_wanted(self, message: LazyTable.RowsWanted) -> None:
         """Runs are here; cases come from the store."""
@@ -258,17 +226,14 @@ class TraceScreen(RagtuiScreen):
 
     def on_lazy_table_moved(self, message: LazyTable.Moved) -> None:
         """A case that stands beside its list follows the cursor, once it rests."""
+        if message.table.id == "case-rows" and message.row is not None:
+            self.state_line(cases_pane.told(message.row))
         if message.table.id == "case-rows" and message.row is not None and self.query_one("#trace-case").display:
-            self._after(_MOVING, partial(self._fetch_case, message.row.key))
-
-    def _after(self, seconds: float, call: Any) -> None:
-        if self._timer is not None:
-            self._timer.stop()
-        self._timer = self.set_timer(seconds, call)
+            self.after(_MOVING, partial(self._fetch_case, message.row.key))
 
     def _fetch_case(self, case_id: str) -> None:
         if self.view is not None:
-            self.fetch("case", partial(data.case_view, self.ragtui.lab, self.view, case_id))
+            self.fetch("case", partial(data.open_case, self.ragtui.lab, self.view, case_id))
 
     def action_step(self, by: int) -> None:
         """The case above or below in the list."""
@@ -277,67 +242,7 @@ class TraceScreen(RagtuiScreen):
         if (row := table.row_at(table.cursor)) is not None:
             self._fetch_case(row.key)
 
-    # -- filters ----------------------------------------------------------------------------------------------------
-
-    def action_filter(self) -> None:
-        """Type words."""
-        self.query_one("#case-filter", Input).focus()
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        """Narrow once the typing rests."""
-        if event.input.id == "case-filter" and event.value != self.query_wanted.text:
-            self.query_wanted = msgspec.structs.replace(self.query_wanted, text=event.value)
-            self._after(_TYPING, self._list)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """To the cases."""
-        self.query_one(CasesPane).table.focus()
-
-    def action_clear(self) -> None:
-        """All cases in their order."""
-        self._want(CaseQuery())
-
-    def _want(self, query: CaseQuery) -> None:
-        self.query_wanted = query
-        self.query_one("#case-filter", Input).value = query.text
-        self._list()
-
-    def action_which(self) -> None:
-        """Choose an outcome."""
-        rows = plain_rows([(kind, [Text(KIND_WORDS[kind])]) for kind in KINDS])
-        self._pick("Which cases", (Column("which", "cases"),), rows, self.query_wanted.kind, self._which)
-
-    def _which(self, kind: str) -> None:
-        self._want(msgspec.structs.replace(self.query_wanted, kind=msgspec.convert(kind, data.Kind)))
-
-    def action_tag(self) -> None:
-        """Choose a tag."""
-        if self.view is None:
-            return
-        items = [("", [Text("any tag"), Text(f"{self.view.record.cases:,}")])]
-        items += [(f"={tag}", [inert(tag), Text(f"{count:,}")]) for tag, count in self.view.tags]
-        columns = (Column("tag", "tag"), Column("cases", "cases", 8, right=True))
-        self._pick("Cases with the tag", columns, plain_rows(items), f"={self.query_wanted.tag}", self._tag)
-
-    def _tag(self, key: str) -> None:
-        self._want(msgspec.structs.replace(self.query_wanted, tag=key[1:] if key else None))
-
-    def action_sort(self) -> None:
-        """Choose a measure."""
-        if self.view is None:
-            return
-        rows = plain_rows([(name, [Text(name)]) for name in ("index", *self.view.record.measure_names)])
-        self._pick("Sort by", (Column("by", "worst first; again: best first"),), rows, self.query_wanted.sort, self._sort)
-
-    def _sort(self, name: str) -> None:
-        again = name == self.query_wanted.sort
-        turned = again and not self.query_wanted.descending
-        self._want(msgspec.structs.replace(self.query_wanted, sort=name, descending=turned))
-
-    def _pick(self, title: str, columns: Any, rows: Any, chosen: str, then: Any) -> None:
-        self.app.push_screen(Picker(title, columns, rows, chosen), lambda key: then(key) if key is not None else None)
-
-    # -- the run, the case ------------------------------------------------------------------------------------------
+    # -- the run, the case --------------------------------------------------------------------------------------------
 
     def _line(self) -> RunLine | None:
         table = self.query_one("#trace-runs", LazyTable)
@@ -351,7 +256,13 @@ class TraceScreen(RagtuiScreen):
             self.fetch("manifest", partial(data.open_run, self.ragtui.lab, line.row.run_id, line.store))
 
     def _got_manifest(self, view: RunView) -> None:
-        self.app.push_screen(DocumentDialog(f"Manifest of {view.record.run_id}", data.manifest(view.record)))
+        self.app.push_screen(DocumentDialog(f"Manifest of {view.record.run_id}", documents.manifest(view.record)))
+
+    def action_answer(self) -> None:
+        """Show the answer and its prompt."""
+        view = self.query_one(CasePane).view
+        if view is not None:
+            self.app.push_screen(DocumentDialog(f"Answer to {view.case.id}", documents.answer_text(view)))
 
     def action_diff(self) -> None:
         """Compare with the baseline."""
@@ -388,4 +299,5 @@ class TraceScreen(RagtuiScreen):
         """Write the case."""
         view = self.query_one(CasePane).view
         if self.view is not None and view is not None:
-            self.fetch("export", partial(data.export_case, self.ragtui.lab, self.view, view.case.id))
+            store, folder = data.store_named(self.ragtui.lab, self.view.store), self.ragtui.workspace.state / "exports"
+            self.fetch("export", partial(documents.export_case, store, self.view.record, view.case.id, folder))

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 
-from ragtui.tui.data.trace import CaseView, Hit, marks
+from ragtui.tui.data.case import CaseView, Hit, marks
 from ragtui.tui.widgets.case_text import marked_text, scores_block, scores_line, timing_line
 from ragtui.tui.widgets.stage_grid import RELEVANT, StageGrid
 from ragtui.tui.widgets.text import inert
@@ -25,13 +25,17 @@ _ANY_WIDTH = 10_000
 class ChunkPane(VerticalScroll):
     """The text of the chunk under the cursor."""
 
-    help_text = "The chunk's text as the run saw it: the judged span in ⟦ ⟧, words of the question underlined. It scrolls."
+    help_text = (
+        "The chunk's text as the run saw it: the judged span in ⟦ ⟧, words of the question underlined. It scrolls."
+    )
 
 
 class SidePane(VerticalScroll):
     """Measures and where the gold was lost."""
 
-    help_text = "Every measure of this case, why it has no value if it has none, and where each missed judgment was lost."
+    help_text = (
+        "Every measure of this case, why it has no value if it has none, and where each missed judgment was lost."
+    )
 
 
 class CasePane(Vertical):
@@ -40,7 +44,7 @@ class CasePane(Vertical):
     DEFAULT_CSS = """
     CasePane { height: 1fr; width: 1fr; }
     CasePane > Static { height: auto; max-height: 3; padding: 0 1; }
-    CasePane > #case-question { max-height: 2; text-style: bold; }
+    CasePane > #case-question { max-height: 3; text-style: bold; }
     CasePane > .line { height: 1; }
     CasePane StageGrid { height: 5fr; min-height: 4; }
     CasePane > #case-lower { height: 4fr; min-height: 4; }
@@ -112,9 +116,13 @@ class CasePane(Vertical):
 
     def on_stage_grid_moved(self, message: StageGrid.Moved) -> None:
         """Show the text of the hit, and where the stages have its document."""
-        path = inert(f"» {message.grid.marked}: {message.grid.path()}" if message.grid.marked else "")
-        if message.grid.followed is not None:
-            path = Text("following ", style="bold", end="") + path
+        grid = message.grid
+        lead = "following » " if grid.followed is not None else "» "
+        path = inert(f"{lead}{grid.marked}: {grid.path()}" if grid.marked else "")
+        if path.cell_len > self.size.width - 2:
+            path = inert(f"{lead}{grid.path()}")
+        if grid.followed is not None:
+            path.stylize("bold")
         self.query_one("#case-path", Static).update(path)
         self._chunk(message.hit)
 
@@ -152,6 +160,11 @@ def question_text(view: CaseView) -> Text:
     elif view.case.turns:
         text.append(f"after {len(view.case.turns)} turn{'s' if len(view.case.turns) > 1 else ''}: ", "dim")
     text.append_text(inert(view.case.query))
+    if view.answer is not None:
+        passed = {True: "✓ passed", False: "✗ failed", None: "– unjudged"}[view.answer.passed]
+        text.append("\n").append(f"{passed}  ", "bold").append_text(
+            inert(view.answer.text or "(empty answer)", "not bold", 300)
+        )
     if view.asked != view.case.query and view.error is None:
         text.append("   asked: ", "not bold dim").append_text(inert(view.asked, "not bold"))
     return text

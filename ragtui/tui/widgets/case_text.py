@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from rich.text import Text
 
 from ragtui.inputs.text import printable
 from ragtui.trace import ChunkRef
-from ragtui.tui.data.trace import LONGEST_SHOWN, Mark, Score
+from ragtui.tui.data.case import LONGEST_SHOWN, Mark, Score
 from ragtui.tui.widgets.text import inert, value
 
 OPEN, CLOSE = "⟦", "⟧"
@@ -20,7 +21,7 @@ def marked_text(chunk: ChunkRef, found: Sequence[Mark], *, term: str = "underlin
     edges = sorted({0, len(text), *(min(place, len(text)) for mark in found for place in (mark.start, mark.end))})
     spans = [mark for mark in found if mark.kind == "span"]
     shown = Text(end="")
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         if any(mark.start == start for mark in spans):
             shown.append(OPEN, span)
         part = Text(printable(text[start:end]).expandtabs(4))
@@ -42,7 +43,7 @@ def timing_line(timings: Sequence[tuple[str, float]], width: int) -> Text:
     if not timings or total <= 0:
         return Text("time –", style="dim", end="")
     line = Text("time ", style="dim", no_wrap=True, end="").append(_milliseconds(total), "not dim bold")
-    labels = [(inert(name).plain, _milliseconds(spent)) for name, spent in timings]
+    labels = [(inert(name).plain, _milliseconds(spent).removesuffix(" ms")) for name, spent in timings]
     room = max(width - line.cell_len - sum(len(name) + len(spent) + 4 for name, spent in labels), 0)
     for (name, spent), (_, milliseconds) in zip(labels, timings, strict=True):
         share = milliseconds / total
@@ -57,7 +58,11 @@ def scores_line(scores: Sequence[Score], width: int, first: str = "") -> Text:
     ordered = sorted(scores, key=lambda score: score.measure != first)
     line = Text(no_wrap=True, end="")
     for place, score in enumerate(ordered):
-        part = Text(end="").append(f"{score.measure} ", "dim").append(value(score.value), "bold" if score.measure == first else "")
+        part = (
+            Text(end="")
+            .append(f"{score.measure} ", "dim")
+            .append(value(score.value), "bold" if score.measure == first else "")
+        )
         more = f"  +{len(ordered) - place}"
         if line.cell_len + part.cell_len + 2 > width - (len(more) if place < len(ordered) - 1 else 0):
             line.append(more, "dim")

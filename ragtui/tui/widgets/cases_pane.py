@@ -11,7 +11,8 @@ from textual.widgets import Input, Static
 
 from ragtui.store.rows import CaseRow
 from ragtui.tui.data.trace import KIND_WORDS, CaseOrder, CaseQuery, RunView
-from ragtui.tui.widgets.lazy_table import Column, LazyTable, Row
+from ragtui.tui.widgets.cells import Column, Row
+from ragtui.tui.widgets.lazy_table import LazyTable
 from ragtui.tui.widgets.text import inert, value
 
 _GLYPHS = {"ok": " ", "error": "✗", "pending": "◌"}
@@ -33,8 +34,8 @@ class CasesPane(Vertical):
         yield Static(id="case-state", markup=False)
         yield LazyTable(
             (), empty="No case is left by these filters. c clears them.", id="case-rows",
-            help_text="The run's cases. ● found everything, ◐ a part, ○ nothing, by the measure that decides; ✗ ended in "
-            "an error, ◌ was not executed, – cannot be scored. Rows are fetched as they are shown.",
+            help_text="The run's cases. ● found everything, ◐ a part, ○ nothing, by the measure that decides; ✗ ended "
+            "in an error, ◌ was not executed, – cannot be scored. Rows are fetched as they are shown.",
         )  # fmt: skip
 
     @property
@@ -83,10 +84,21 @@ def rows(view: RunView, page: Sequence[CaseRow]) -> list[Row]:
         question = inert(row.query, width=400)
         if row.status == "error":
             question = inert(f"✗ {row.error}  ", "bold", 200) + question
-        cells = [Text(mark(row, view.decisive), end=""), inert(row.case, width=80), question, inert(", ".join(row.tags), width=80)]
+        cells = [
+            Text(mark(row, view.decisive), end=""),
+            inert(row.case, width=80),
+            question,
+            inert(", ".join(row.tags), width=80),
+        ]
         cells += [Text(value(row.scores.get(name)), end="") for name in names]
         made.append(Row(row.case, tuple(cells)))
     return made
+
+
+def told(row: Row) -> str:
+    """What a narrow table leaves out of a row: its id and tags."""
+    tags = row.cells[3].plain
+    return row.cells[1].plain + (f"   tags {tags}" if tags else "")
 
 
 def mark(row: CaseRow, decisive: str) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from rich.text import Text
 
 from ragtui.tui.data.diff import DiffView, Question
-from ragtui.tui.widgets.lazy_table import Column, Row
+from ragtui.tui.widgets.cells import Column, Row
 from ragtui.tui.widgets.section_list import Section
 from ragtui.tui.widgets.text import inert, plural, value
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 VERDICT_GLYPHS = {"PASS": "✓", "FAIL": "✗", "INCONCLUSIVE": "◌"}
 _WORDS = {"better": "▲ better", "worse": "▼ worse", "equal": "= equal", "unclear": "~ unclear"}
 _NUMBERS = (
-    Column("base", "base", 5, right=True, rank=2), Column("new", "new", 5, right=True), Column("delta", "delta", 6, right=True),
+    Column("base", "base", 5, right=True, rank=2), Column("new", "new", 5, right=True),
+    Column("delta", "delta", 6, right=True),
     Column("interval", "95 % interval", 16, right=True, rank=1), Column("wtl", "win/tie/loss", 12, right=True),
     Column("word", "", 9),
 )  # fmt: skip
@@ -30,7 +31,10 @@ def specification_section(view: DiffView) -> Section:
     changes = view.comparison.specification_diff
     title = f"Specification: {plural(len(changes), 'difference')}"
     columns = (Column("path", title, least=30), Column("base", "base", least=20), Column("new", "new", least=20))
-    rows = tuple(Row(change.path, (inert(change.path.removeprefix("plan.")), _leaf(change.base), _leaf(change.new))) for change in changes)
+    rows = tuple(
+        Row(change.path, (inert(change.path.removeprefix("plan.")), _leaf(change.base), _leaf(change.new)))
+        for change in changes
+    )
     return Section("specification", columns, rows, "None: both runs have the same specification.")
 
 
@@ -43,7 +47,8 @@ def measure_section(view: DiffView) -> Section:
         Column("n", "cases", 9, right=True, rank=4),
     )  # fmt: skip
     rows = tuple(
-        Row(name, (_measure_name(name, table[name]), *_numbers(table[name]), _p(table[name]), _n(table[name]))) for name in order
+        Row(name, (_measure_name(name, table[name]), *_numbers(table[name]), _p(table[name]), _n(table[name])))
+        for name in order
     )
     return Section("measures", columns, rows, "No measure can be compared.")
 
@@ -86,7 +91,8 @@ def flip_section(view: DiffView) -> Section:
             flip.case,
             (
                 inert(flip.case, width=60), inert(flip.query, width=300), Text(value(flip.base)), Text(value(flip.new)),
-                Text("▼ lost" if flip.direction == "lost" else "▲ found", style="bold"), inert(", ".join(flip.tags), width=60),
+                Text("▼ lost" if flip.direction == "lost" else "▲ found", style="bold"),
+                inert(", ".join(flip.tags), width=60),
             ),
         )
         for flip in comparison.flips
@@ -107,12 +113,28 @@ def question_rows(found: Sequence[Question]) -> list[Row]:
         Row(
             item.case,
             (
-                Text("▲" if item.gain > 0 else "▼"), inert(item.case, width=60), inert(item.query, width=300), Text(value(item.base)),
-                Text(value(item.new)), Text(f"{item.new - item.base:+.3f}", style="bold"), inert(", ".join(item.tags), width=60),
+                Text("▲" if item.gain > 0 else "▼"), inert(item.case, width=60), inert(item.query, width=300),
+                Text(value(item.base)), Text(value(item.new)), Text(f"{item.new - item.base:+.3f}", style="bold"),
+                inert(", ".join(item.tags), width=60),
             ),
         )
         for item in found
     ]  # fmt: skip
+
+
+def told(section: str, row: Row) -> str:
+    """What a narrow list cuts off a row."""
+    cells = [cell.plain.strip() for cell in row.cells]
+    if section == "specification":
+        return f"{cells[0]}: {cells[1]} → {cells[2]}"
+    if section == "flips":
+        return f"{cells[0]}   tags {cells[5]}" if cells[5] else cells[0]
+    if section == "questions":
+        return f"{cells[1]}   tags {cells[6]}" if cells[6] else cells[1]
+    if section in ("measures", "tags"):
+        tested = f", adjusted p {cells[7]}" if cells[7] not in ("", "–") else ""
+        return f"{cells[0]}: {cells[1]} → {cells[2]}, {cells[3]} {cells[4]} over {cells[8]} cases{tested}"
+    return cells[0]
 
 
 def verdict_text(view: DiffView, width: int, most: int) -> Text:
@@ -141,12 +163,15 @@ def _numbers(change: MeasureChange) -> tuple[Text, ...]:
     interval = "–" if change.delta is None else f"[{change.low:+.3f}, {change.high:+.3f}]"
     return (
         Text(value(change.base)), Text(value(change.new)), Text(delta, style="bold"), Text(interval),
-        Text(f"{change.wins}/{change.ties}/{change.losses}"), Text(_WORDS[change.word] if change.delta is not None else ""),
+        Text("–" if change.delta is None else f"{change.wins}/{change.ties}/{change.losses}"),
+        Text(_WORDS[change.word] if change.delta is not None else ""),
     )  # fmt: skip
 
 
 def _p(change: MeasureChange) -> Text:
-    return Text("–" if change.p_adjusted is None else "<.001" if change.p_adjusted < 0.001 else f"{change.p_adjusted:.3f}")
+    return Text(
+        "–" if change.p_adjusted is None else "<.001" if change.p_adjusted < 0.001 else f"{change.p_adjusted:.3f}"
+    )
 
 
 def _n(change: MeasureChange) -> Text:

@@ -9,6 +9,7 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import Binding
+from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
@@ -81,6 +82,10 @@ class Choice(Widget, can_focus=True):
         """A click beside the arrows goes forward."""
         if not event.style.meta.get("@click"):
             self.action_turn(1)
+
+
+class FieldScroll(VerticalScroll, can_focus=False, inherit_bindings=False):
+    """Scrolls a form that is longer than its pane; up and down stay free for walking through fields."""
 
 
 class TextField(Input):

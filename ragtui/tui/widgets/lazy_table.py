@@ -5,10 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
-from rich.cells import cell_len
-from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
@@ -19,30 +17,10 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from ragtui.tui.widgets.cells import Column, Row, layout, strip
+
 PAGE = 64
 KEPT_PAGES = 16
-_GAP = 2
-
-
-class Column(NamedTuple):
-    """A column: cells wide (0: it takes what is left, `least` cells if it can), right-aligned or not.
-
-    `rank` says which columns go first where it is narrow; 0 never goes.
-    """
-
-    key: str
-    title: str
-    width: int = 0
-    right: bool = False
-    rank: int = 0
-    least: int = 12
-
-
-class Row(NamedTuple):
-    """A row: what it stands for, and a cell for each column; cells are inert text."""
-
-    key: str
-    cells: tuple[Text, ...]
 
 
 class LazyTable(ScrollView, can_focus=True):
@@ -62,7 +40,9 @@ class LazyTable(ScrollView, can_focus=True):
     LazyTable { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; background: $background;
         & > .lazy--head { text-style: bold; color: $primary; }
         & > .lazy--cursor { background: $block-cursor-background; color: $block-cursor-foreground; text-style: bold; }
-        & > .lazy--cursor-blurred { background: $block-cursor-blurred-background; color: $block-cursor-blurred-foreground; }
+        & > .lazy--cursor-blurred {
+            background: $block-cursor-blurred-background; color: $block-cursor-blurred-foreground;
+        }
     }
     """
 
@@ -102,7 +82,9 @@ class LazyTable(ScrollView, can_focus=True):
             """The table."""
             return self.table
 
-    def __init__(self, columns: Sequence[Column], *, empty: str = "", id: str | None = None, help_text: str = "") -> None:
+    def __init__(
+        self, columns: Sequence[Column], *, empty: str = "", id: str | None = None, help_text: str = ""
+    ) -> None:
         super().__init__(id=id)
         self.columns = tuple(columns)
         self.empty = empty
@@ -112,7 +94,7 @@ class LazyTable(ScrollView, can_focus=True):
         self.generation = 0
         self._pages: OrderedDict[int, tuple[Row, ...]] = OrderedDict()
         self._asked = False
-        self._wanted_key = ""
+        self._choosing = False
 
     # -- content ------------------------------------------------------------------------------------------------------
 
@@ -123,7 +105,7 @@ class LazyTable(ScrollView, can_focus=True):
         if columns is not None:
             self.columns = tuple(columns)
         self._pages.clear()
-        self._asked = False
+        self._asked = self._choosing = False
         self.cursor = min(self.cursor, max(count - 1, 0)) if keep_cursor else 0
         self.virtual_size = Size(1, count + 1)
         if not keep_cursor:
@@ -145,12 +127,9 @@ class LazyTable(ScrollView, can_focus=True):
         self.refresh()
         if offset <= self.cursor < offset + len(rows):
             self.post_message(self.Moved(self, self.cursor, self.row_at(self.cursor)))
+            if self._choosing:
+                self.action_choose()
         self.call_after_refresh(self._ask)
-
-    def fill(self, rows: Sequence[Row], columns: Sequence[Column] | None = None, *, keep_cursor: bool = False) -> None:
-        """Show rows that are all at hand; only for lists of at most `PAGE * KEPT_PAGES`."""
-        self.reset(len(rows), columns, keep_cursor=keep_cursor)
-        self.put(self.generation, 0, rows)
 
     def row_at(self, index: int) -> Row | None:
         """The row, None while it is not here."""
@@ -170,6 +149,7 @@ class LazyTable(ScrollView, can_focus=True):
         old, self.cursor = self.cursor, max(0, min(index, self.count - 1))
         self._reveal()
         if old != self.cursor:
+            self._choosing = False
             for line in (old, self.cursor):
                 self.refresh(Region(0, line + 1 - round(self.scroll_y), self.size.width, 1))
             self.post_message(self.Moved(self, self.cursor, self.row_at(self.cursor)))
@@ -242,8 +222,9 @@ class LazyTable(ScrollView, can_focus=True):
         self.go(0 if side < 0 else self.count - 1)
 
     def action_choose(self) -> None:
-        """Open the row under the cursor."""
+        """Open the row under the cursor; one that is still on its way, when it comes."""
         row = self.row_at(self.cursor)
+        self._choosing = row is None and self.cursor < self.count
         if row is not None:
             self.post_message(self.Chosen(self, self.cursor, row))
 
@@ -264,7 +245,9 @@ class LazyTable(ScrollView, can_focus=True):
             return Strip([Segment(f"  {note}", base)]).adjust_cell_length(width, base)
         if y == 0:
             style = self.get_component_rich_style("lazy--head", partial=True)
-            heads = [(Text(self.columns[place].title, end=""), size, self.columns[place].right) for place, size in shown]
+            heads = [
+                (Text(self.columns[place].title, end=""), size, self.columns[place].right) for place, size in shown
+            ]
             return strip(" ", heads, base + style, width, self.app.console)
         index = round(self.scroll_y) + y - 1
         if index >= self.count:
@@ -281,55 +264,3 @@ class LazyTable(ScrollView, can_focus=True):
             return Strip([waiting]).adjust_cell_length(width, style)
         cells = [(row.cells[place], size, self.columns[place].right) for place, size in shown]
         return strip(lead, cells, style, width, self.app.console)
-
-
-def layout(columns: Sequence[Column], room: int) -> list[tuple[int, int]]:
-    """(column, width) of those that fit. Columns of the highest rank go first; free columns share what is left as their
-    least widths are to each other."""
-    shown = list(range(len(columns)))
-
-    def needed() -> int:
-        return sum((columns[place].width or columns[place].least) + _GAP for place in shown) - _GAP
-
-    while len(shown) > 1 and needed() > room:
-        rank = max(columns[place].rank for place in shown)
-        if rank == 0:
-            break
-        shown.remove(max(place for place in shown if columns[place].rank == rank))
-    left = max(room - sum(columns[place].width + _GAP for place in shown) + _GAP, 0)
-    free = [place for place in shown if not columns[place].width]
-    widths = {place: columns[place].width for place in shown}
-    weight = sum(columns[place].least for place in free)
-    for place in free:
-        widths[place] = left * columns[place].least // weight
-    if free:
-        widths[free[0]] += left - sum(widths[place] for place in free)
-    return [(place, widths[place]) for place in shown]
-
-
-def strip(
-    lead: str, cells: Sequence[tuple[Text, int, bool]], style: Style, width: int, console: Console
-) -> Strip:
-    """A line of (cell, width, right-aligned) after its lead."""
-    segments = [Segment(lead, style)]
-    for place, (cell, size, right) in enumerate(cells):
-        if place:
-            segments.append(Segment(" " * _GAP, style))
-        segments.extend(fitted(cell, size, right, style, console))
-    return Strip(segments).adjust_cell_length(width, style)
-
-
-def fitted(cell: Text, size: int, right: bool, style: Style, console: Console) -> list[Segment]:
-    """A cell's segments, exactly `size` cells wide; what is too long ends in `…`."""
-    shown = cell
-    length = cell_len(cell.plain)
-    if length > size:
-        shown = cell.copy()
-        shown.truncate(size, overflow="ellipsis")
-        length = cell_len(shown.plain)
-    pad = [Segment(" " * (size - length), style)] if length < size else []
-    if shown.spans or shown.style:
-        body = [Segment(text, style + (own or Style())) for text, own, _ in shown.render(console)]
-    else:
-        body = [Segment(shown.plain, style)]
-    return pad + body if right else body + pad

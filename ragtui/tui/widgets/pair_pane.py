@@ -8,8 +8,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
+from ragtui.tui.data.case import CaseView, marks
 from ragtui.tui.data.diff import PairView
-from ragtui.tui.data.trace import CaseView, marks
 from ragtui.tui.widgets.case_pane import ChunkPane, golden_line, lost_lines, question_text
 from ragtui.tui.widgets.case_text import marked_text
 from ragtui.tui.widgets.stage_grid import StageGrid

@@ -13,7 +13,8 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from ragtui.tui.widgets.lazy_table import Column, LazyTable, Row
+from ragtui.tui.widgets.cells import Column, Row
+from ragtui.tui.widgets.lazy_table import LazyTable
 
 
 class Picker(ModalScreen[str | None]):
@@ -54,7 +55,9 @@ class Picker(ModalScreen[str | None]):
         """Narrow."""
         words = event.value.lower().split()
         self._found = tuple(
-            row for row in self._rows if all(word in " ".join(cell.plain for cell in row.cells).lower() for word in words)
+            row
+            for row in self._rows
+            if all(word in " ".join(cell.plain for cell in row.cells).lower() for word in words)
         )
         self.query_one(LazyTable).reset(len(self._found))
 

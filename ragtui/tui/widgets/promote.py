@@ -35,7 +35,9 @@ class PromoteDialog(ModalScreen[tuple[str, str] | None]):
             yield Static("\nname", markup=False)
             yield Input(self._name, compact=True, id="promote-name", max_length=60)
             yield Static("why", markup=False)
-            yield Input(placeholder="one sentence for those who read it later", compact=True, id="promote-why", max_length=300)
+            yield Input(
+                placeholder="one sentence for those who read it later", compact=True, id="promote-why", max_length=300
+            )
             with Horizontal(classes="buttons"):
                 yield Button("Cancel (esc)", id="cancel")
                 yield Button("Promote", id="promote", variant="primary")

@@ -31,7 +31,7 @@ Row = Sequence[Content | str]
 _WIDE = 60
 
 
-class RowList(ScrollView, can_focus=True):
+class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     """Rows under a fixed head, with a cursor. Strings are text, never markup; foreign text must already be inert.
 
     `keys[i]` names row i: the cursor stays on its key when rows change. Enter or a click on the cursor's row posts

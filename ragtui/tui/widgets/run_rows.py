@@ -8,7 +8,7 @@ from rich.text import Text
 
 from ragtui.ids import short
 from ragtui.tui.data.trace import RunLine
-from ragtui.tui.widgets.lazy_table import Column, Row
+from ragtui.tui.widgets.cells import Column, Row
 from ragtui.tui.widgets.text import STATUS_GLYPHS, inert, value, when
 
 _SHOWN = ("nDCG@10", "R@5", "RR")
@@ -33,7 +33,9 @@ def run_rows(lines: Sequence[RunLine]) -> list[Row]:
         row = line.row
         name = inert(row.name or "unnamed")
         if line.baseline:
-            name = Text("★ ", style="bold", end="") + inert(f"{row.name or 'unnamed'} (baseline {line.baseline})", "not bold")
+            name = Text("★ ", style="bold", end="") + inert(
+                f"{row.name or 'unnamed'} (baseline {line.baseline})", "not bold"
+            )
         cells = [
             Text(row.run_id), Text(f"{STATUS_GLYPHS[row.status]} {row.status}"), name, Text(when(row.started_at)),
             Text(f"{row.cases:,}"), Text(f"{row.errors:,}" if row.errors else "–"),

@@ -14,11 +14,11 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from ragtui.tui.widgets.lazy_table import Column, Row, layout, strip
+from ragtui.tui.widgets.cells import Column, Row, layout, strip
 
 
 class Section(NamedTuple):
-    """A heading (its columns' titles, the first of which names the section) and rows; `note` stands where there is none."""
+    """A heading (its columns' titles, the first names the section) and rows; `note` stands where there is none."""
 
     key: str
     columns: tuple[Column, ...]
@@ -37,14 +37,16 @@ class SectionList(ScrollView, can_focus=True):
         Binding("pagedown", "page(1)", "Page down", show=False, tooltip="One page down.", id="sections.pagedown"),
         Binding("home", "end(-1)", "First", show=False, tooltip="The first row.", id="sections.home"),
         Binding("end", "end(1)", "Last", show=False, tooltip="The last row.", id="sections.end"),
-        Binding("right_curly_bracket,tab", "section(1)", "Next part", key_display="tab", tooltip="To the next part of the list.", id="sections.next"),
-        Binding("left_curly_bracket,shift+tab", "section(-1)", "Part above", key_display="shift+tab", show=False, tooltip="To the part above.", id="sections.previous"),
+        Binding("tab", "section(1)", "Next part", tooltip="To the next part of the list.", id="sections.next"),
+        Binding("shift+tab", "section(-1)", "Above", show=False, tooltip="To the part above.", id="sections.above"),
     ]  # fmt: skip
     COMPONENT_CLASSES: ClassVar[set[str]] = {"sections--head", "sections--cursor", "sections--cursor-blurred"}
     DEFAULT_CSS = """
     SectionList { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; background: $background;
         & > .sections--head { text-style: bold; color: $primary; }
-        & > .sections--cursor { background: $block-cursor-background; color: $block-cursor-foreground; text-style: bold; }
+        & > .sections--cursor {
+            background: $block-cursor-background; color: $block-cursor-foreground; text-style: bold;
+        }
         & > .sections--cursor-blurred {
             background: $block-cursor-blurred-background; color: $block-cursor-blurred-foreground;
         }
@@ -202,7 +204,7 @@ class SectionList(ScrollView, can_focus=True):
         if place == -3:
             return Strip.blank(width, base)
         if place == -2:
-            return Strip([Segment(f"  {section.note}", base)]).adjust_cell_length(width, base)
+            return Strip([Segment(f" {section.note}", base)]).adjust_cell_length(width, base)
         shown = layout(section.columns, width - 1)
         console = self.app.console
         if place == -1:

@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from ragtui.tui.data.trace import Hit, Stage
-from ragtui.tui.widgets.lazy_table import fitted
+from ragtui.tui.data.case import Hit, Stage
+from ragtui.tui.widgets.cells import fitted
 from ragtui.tui.widgets.text import inert
 
 LEAST = 18
@@ -44,11 +44,17 @@ class StageGrid(Widget, can_focus=True):
         Binding("pageup", "page(-1)", "Page up", show=False, tooltip="A page of hits up.", id="grid.pageup"),
         Binding("pagedown", "page(1)", "Page down", show=False, tooltip="A page of hits down.", id="grid.pagedown"),
         Binding("home", "first", "First hit", show=False, tooltip="The first hit of the stage.", id="grid.home"),
-        Binding("f", "follow", "Follow", tooltip="Follow the document under the cursor through every stage.", id="grid.follow"),
+        Binding(
+            "f",
+            "follow",
+            "Follow",
+            tooltip="Follow the document under the cursor through every stage.",
+            id="grid.follow",
+        ),
         Binding("n", "gold", "Next gold", tooltip="Go to the next relevant hit of this stage.", id="grid.gold"),
     ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "grid--head", "grid--relevant", "grid--same", "grid--cursor", "grid--cursor-blurred", "grid--dim",
+        "grid--head", "grid--relevant", "grid--same", "grid--cursor", "grid--cursor-blurred",
     }  # fmt: skip
     DEFAULT_CSS = """
     StageGrid { height: 1fr; background: $background;
@@ -56,8 +62,9 @@ class StageGrid(Widget, can_focus=True):
         & > .grid--relevant { color: $success; text-style: bold; }
         & > .grid--same { color: $accent; text-style: bold; }
         & > .grid--cursor { background: $block-cursor-background; color: $block-cursor-foreground; text-style: bold; }
-        & > .grid--cursor-blurred { background: $block-cursor-blurred-background; color: $block-cursor-blurred-foreground; }
-        & > .grid--dim { color: $secondary; }
+        & > .grid--cursor-blurred {
+            background: $block-cursor-blurred-background; color: $block-cursor-blurred-foreground;
+        }
     }
     """
     help_text = (
@@ -88,7 +95,7 @@ class StageGrid(Widget, can_focus=True):
         self._first = 0
 
     def show(self, stages: Sequence[Stage]) -> None:
-        """Show a case's stages, the cursor on the first hit of the last stage that has any; a followed document stays followed."""
+        """Show a case's stages, the cursor on the first hit of the last stage that has any."""
         self.stages = tuple(stages)
         filled = [place for place, stage in enumerate(self.stages) if stage.hits]
         self.column = filled[-1] if filled else max(len(self.stages) - 1, 0)

@@ -1,0 +1,289 @@
+"""What reaches the terminal: help, streams, colours, hostile text, speed of nothing, imports."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import typer
+
+from ragtui.cli.app import app
+from ragtui.cli.display import PlainDisplay
+from ragtui.events import CaseFinished, Notice, StageProgress
+from ragtui.inputs.text import printable
+from ragtui.lab import open_lab
+from ragtui.trace import CaseError, CaseTrace
+from tests.cli.conftest import Call
+from tests.workshop import environment, make_workspace, ragtui
+
+COMMAND_LINE = {
+    "run", "runs", "show", "trace", "watch", "cancel", "resume", "verify", "prune", "export", "corpus check",
+    "corpus status", "corpus ingest", "corpus reset", "spec save", "spec show", "spec diff", "spec validate",
+}  # fmt: skip
+PRINTS_RESULTS = {
+    "run", "resume", "runs", "show", "trace", "verify", "prune", "corpus check", "corpus status", "corpus ingest",
+    "spec show", "spec diff", "spec validate",
+}  # fmt: skip
+
+
+def commands(group: object, path: str = "") -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, command in getattr(group, "commands", {}).items():
+        full = f"{path} {name}".strip()
+        inner = commands(command, full)
+        found |= inner or {full: command}
+    return found
+
+
+COMMANDS = commands(typer.main.get_command(app))
+
+
+def test_every_command_of_the_design_exists() -> None:
+    assert set(COMMANDS) >= COMMAND_LINE
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_help_has_an_example(tmp_path: Path, call: Call, name: str) -> None:
+    told = call(tmp_path, *name.split(), "--help")
+    assert told.code == 0
+    assert f"Example: ragtui {name}" in " ".join(told.out.split())
+    if name in PRINTS_RESULTS:
+        assert "--json" in told.out
+
+
+def test_help_and_version(tmp_path: Path, call: Call) -> None:
+    assert call(tmp_path, "--help").code == 0
+    from ragtui import __version__
+
+    assert call(tmp_path, "--version").out == f"ragtui {__version__}\n"
+    told = call(tmp_path)
+    assert told.code == 2
+    assert "The app needs a terminal." in told.err
+
+
+# -- imports ----------------------------------------------------------------------------------------------------------
+
+
+def loaded_by(code: str, folder: Path) -> set[str]:
+    """The top-level modules that a process has loaded after running the code."""
+    told = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys, json; print(json.dumps(sorted(sys.modules)))"], cwd=folder,
+        env=environment(), capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert told.returncode == 0, told.stderr
+    return {name.split(".")[0] for name in json.loads(told.stdout.splitlines()[-1])}
+
+
+HEAVY = {
+    "numpy",
+    "duckdb",
+    "tantivy",
+    "usearch",
+    "textual",
+    "rich",
+    "httpx",
+    "typer",
+    "tokenizers",
+    "semantic_text_splitter",
+}
+
+
+def test_import_ragtui_loads_nothing_heavy(tmp_path: Path) -> None:
+    assert not loaded_by("import ragtui", tmp_path) & HEAVY
+    assert not loaded_by("from ragtui.__main__ import main; main(['--version'])", tmp_path) & (HEAVY | {"msgspec"})
+
+
+def test_authoring_needs_no_database_and_no_network(workspace: Path) -> None:
+    code = "import ragtui; ragtui.open('.').bind(ragtui.experiment('bm25').to_plan())"
+    assert not loaded_by(code, workspace) & {"duckdb", "textual", "httpx"}
+    code = "from ragtui.__main__ import main; main(['spec', 'validate', 'hybrid']); main(['corpus', 'check'])"
+    assert not loaded_by(code, workspace) & {"duckdb", "textual", "httpx"}
+
+
+def test_a_headless_run_never_loads_the_app(workspace: Path) -> None:
+    code = "from ragtui.__main__ import main\n"
+    code += "for words in (['run', 'hybrid'], ['show'], ['runs'], ['verify']): main(words)"
+    loaded = loaded_by(code, workspace)
+    assert "duckdb" in loaded
+    assert not loaded & {"textual", "httpx", "wordllama", "scipy", "pytest"}
+
+
+# -- streams and colours ----------------------------------------------------------------------------------------------
+
+
+def test_a_pipe_gets_plain_text(recorded: Path) -> None:
+    for arguments in (("show",), ("trace", "latest", "q-001")):
+        told = ragtui(recorded, *arguments, TERM="xterm-256color", COLORTERM="truecolor")
+        assert told.returncode == 0
+        assert "\x1b" not in told.stdout
+        assert told.stderr == ""
+
+
+def in_terminal(folder: Path, *arguments: str, columns: int = 80, **changes: str) -> str:
+    """What a terminal of that width gets, escape sequences included."""
+    master, slave = pty.openpty()
+    import fcntl
+    import struct
+    import termios
+
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ragtui", *arguments], cwd=folder, stdin=slave, stdout=slave, stderr=slave,
+        env=environment(TERM="xterm-256color", **changes),
+    )  # fmt: skip
+    os.close(slave)
+    data = b""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        ready, _, _ = select.select([master], [], [], 0.1)
+        try:
+            piece = os.read(master, 65536) if ready else b""
+        except OSError:
+            break
+        data += piece
+        if not piece and process.poll() is not None:
+            break
+    process.wait(10)
+    os.close(master)
+    return data.decode()
+
+
+_STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def test_a_terminal_gets_a_live_display_and_is_restored(workspace: Path) -> None:
+    shown = in_terminal(workspace, "run", "own.toml", SECONDS="0.02")
+    assert "\x1b[?25l" in shown
+    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
+    assert "\x1b[?1049h" not in shown
+    text = _STYLE.sub("", shown)
+    assert "✓ completed" in text
+    assert "/40  scored" in text
+
+
+def test_no_color_means_no_colour(workspace: Path) -> None:
+    shown = in_terminal(workspace, "run", "bm25", NO_COLOR="1")
+    codes = {code for match in re.finditer(r"\x1b\[([0-9;]*)m", shown) for code in match.group(1).split(";")}
+    colours = {str(code) for code in (*range(30, 39), *range(40, 49), *range(90, 98), *range(100, 108))}
+    assert not codes & colours
+
+
+def test_no_line_is_wider_than_the_terminal(recorded: Path) -> None:
+    for arguments in (("show", "--verbose"), ("runs",), ("trace", "latest", "q-001"), ("show", "--separation")):
+        for line in _STYLE.sub("", in_terminal(recorded, *arguments, columns=80)).splitlines():
+            assert len(line) <= 80, line
+
+
+def test_a_reader_that_goes_away_is_no_fault(recorded: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "ragtui", "export", "latest", "--format", "json"], cwd=recorded, env=environment(),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        errors = process.stderr.read().decode()
+        process.wait(30)
+    assert "Traceback" not in errors
+    assert "fault" not in errors
+
+
+# -- hostile text -----------------------------------------------------------------------------------------------------
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07[bold red]x[/] :bomb: \u202egnp \u200b\r\x08end"
+
+
+def harmless(text: str) -> bool:
+    """Nothing in it that a terminal obeys."""
+    return not any(char in text for char in ("\x1b", "\x07", "\x08", "\r", "\u202e", "\u200b"))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Hostile text everywhere that a run takes text from."""
+    folder = make_workspace(
+        tmp_path_factory.mktemp("hostile") / "ws",
+        {},
+        [
+            {
+                "id": f"g{HOSTILE}",
+                "query": f"alpha {HOSTILE}",
+                "relevantDocIds": [f"d{HOSTILE}"],
+                "tags": [f"t{HOSTILE}"],
+            },
+            {"id": "missed", "query": f"beta {HOSTILE}", "relevantDocIds": [f"d{HOSTILE}"]},
+        ],
+    )
+    lines = [{"id": f"d{HOSTILE}", "text": f"alpha {HOSTILE}"}, {"id": f"e{HOSTILE}", "text": f"# {HOSTILE}\n\nbeta"}]
+    (folder / "corpus" / "all.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (folder / "my_search.py").write_text(
+        f"def retrieve(query, depth):\n    if 'beta' in query:\n        raise ValueError({HOSTILE!r})\n"
+        f"    return [({f'd{HOSTILE}'!r}, 1.0)] * 2\n\nretrieve.identity = {HOSTILE!r}\n"
+    )
+    channel = json.dumps(f"c{HOSTILE}")
+    (folder / "plan.json").write_text(
+        json.dumps(
+            {
+                "preset": "bm25",
+                "retrieval": {"channels": {json.loads(channel): {"kind": "python", "source": "my_search:retrieve"}}},
+                "provenance": {"name": f"n{HOSTILE}", "note": HOSTILE},
+            }
+        )
+    )
+    return folder
+
+
+def test_hostile_text_is_shown_and_never_obeyed(hostile: Path, call: Call) -> None:
+    told = ragtui(hostile, "run", "plan.json", "--display", "plain")
+    assert told.returncode == 7
+    assert harmless(told.stdout + told.stderr), told
+    assert "\\x1b[2J" in told.stdout
+    assert "[bold red]x[/] :bomb:" in told.stdout
+    run_id = open_lab(hostile).store.resolve("latest")
+    for arguments in (
+        ("show", "--verbose"), ("show", "--errors"), ("show", "--separation"), ("runs",), ("trace", "latest", "g"),
+        ("trace", "latest", "missed"), ("verify",), ("corpus", "status"), ("corpus", "check"),
+        ("spec", "show", "latest"),
+        ("spec", "diff", "latest", "bm25"), ("prune", "--keep", "0"), ("watch", run_id), ("trace", "latest", "zz"),
+        ("show", HOSTILE), ("run", HOSTILE), ("run", "--set", HOSTILE), ("run", "--set", f"chunking.{HOSTILE}=1"),
+        ("run", "--suite", HOSTILE), ("run", "--tag", HOSTILE), (HOSTILE,),
+    ):  # fmt: skip
+        shown = call(hostile, *arguments)
+        assert harmless(shown.out + shown.err), (arguments, shown)
+
+
+def test_json_keeps_the_text_as_it_is(hostile: Path, call: Call) -> None:
+    ragtui(hostile, "run", "plan.json", "--display", "none")
+    record = call(hostile, "trace", "latest", "g", "--json").json
+    assert record["case"] == f"g{HOSTILE}"
+    assert harmless(call(hostile, "trace", "latest", "g", "--json").out)
+
+
+def test_a_followed_run_is_harmless() -> None:
+    lines: list[str] = []
+    display = PlainDisplay(write=lines.append, clock=iter(range(0, 1000, 10)).__next__)
+    trace = CaseTrace(case=HOSTILE, index=0, status="error", error=CaseError("k", HOSTILE))
+    for event in (
+        Notice(message=HOSTILE), StageProgress(stage=HOSTILE, done=1, total=2),
+        CaseFinished(attempt=1, at="2026-01-01T00:00:00Z", trace=trace),
+    ):  # fmt: skip
+        display.show(event)
+    # `say` and `watch` make what is written inert; here is that they have to.
+    assert len(lines) == 3
+    assert all(harmless(printable(line)) for line in lines)
+
+
+def test_printable() -> None:
+    assert printable("plain é 水 🏔\n\tkept") == "plain é 水 🏔\n\tkept"
+    assert printable("\x1b[0m") == "\\x1b[0m"
+    assert printable("a\x85b\u2028c\ud800\U000e0001") == "a\\x85b\\u2028c\\ud800\\U000e0001"
+    assert harmless(printable(HOSTILE))

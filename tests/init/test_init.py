@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from ragtui.__main__ import main
+
+
+def documents(folder: Path, count: int = 9) -> Path:
+    folder.mkdir(parents=True)
+    for number in range(count):
+        (folder / f"note-{number}.md").write_text(f"# Title {number}\n\nSome text about thing {number}.\n")
+    return folder
+
+
+def goldens(root: Path) -> list[dict[str, object]]:
+    lines = (root / "goldens" / "core.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines if not line.startswith("//")]
+
+
+def test_a_folder_of_documents_becomes_a_workspace_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documents(tmp_path / "docs")
+    monkeypatch.chdir(tmp_path)
+    assert main(["init"]) == 0
+    out, err = capsys.readouterr()
+    assert "Wrote ragtui.toml." in out
+    assert "9 documents, 3 goldens." in out
+    assert "ragtui run hybrid" in err
+    assert [golden["relevantDocIds"] for golden in goldens(tmp_path)] == [["note-0"], ["note-3"], ["note-6"]]
+    assert main(["run", "bm25", "--display", "none"]) == 0
+    assert main(["corpus", "check"]) == 0
+
+
+def test_settings_are_read_back_and_comments_hold_valid_toml(tmp_path: Path) -> None:
+    documents(tmp_path / "elsewhere" / 'do"cs')
+    root = tmp_path / "ws"
+    assert main(["-w", str(root), "init", str(tmp_path / "elsewhere" / 'do"cs')]) == 0
+    text = (root / "ragtui.toml").read_text("utf-8")
+    assert tomllib.loads(text)["corpus"] == '../elsewhere/do"cs'
+    # Every commented setting becomes a valid one when its mark is taken away.
+    marks = ("# reference", "# [", "# k", "# m", "# u", "# c", "# b")
+    bare = "\n".join(line.removeprefix("# ") if line.startswith(marks) else line for line in text.splitlines())
+    (root / "ragtui.toml").write_text(bare)
+    assert "[profiles.local]" in bare.splitlines()
+    assert main(["-w", str(root), "runs"]) == 0
+
+
+def test_nothing_is_overwritten_unasked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documents(tmp_path / "docs")
+    (tmp_path / "goldens").mkdir()
+    mine = '{"id": "mine", "query": "q", "relevantDocIds": ["note-1"]}\n'
+    (tmp_path / "goldens" / "core.jsonl").write_text(mine)
+    assert main(["-w", str(tmp_path), "init"]) == 0
+    assert (tmp_path / "goldens" / "core.jsonl").read_text() == mine
+    assert "core.jsonl is there; left as it is" in capsys.readouterr().out
+    assert main(["-w", str(tmp_path), "init", "--force"]) == 0
+    assert len(goldens(tmp_path)) == 3
+
+
+def test_the_check_lists_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documents(tmp_path / "docs", 2)
+    (tmp_path / "docs" / "bad.txt").write_bytes(b"caf\xe9")
+    (tmp_path / "docs" / "empty.md").write_text("")
+    assert main(["-w", str(tmp_path), "init"]) == 2
+    err = capsys.readouterr().err
+    assert "bad.txt:1: is not UTF-8" in err
+    assert "empty.md: is empty" in err
+    assert len(goldens(tmp_path)) == 2
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ([], "No folder of .md, .markdown, .txt files was found here"),
+    (["absent"], "is not a folder"),
+    (["empty"], "holds no document"),
+    (["--example", "empty"], "brings its own documents"),
+])  # fmt: skip
+def test_what_cannot_be_done_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    arguments: list[str], message: str,
+) -> None:  # fmt: skip
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "ragtui.toml").exists()
+
+
+def test_a_workspace_inside_its_corpus_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(documents(tmp_path / "docs"))
+    assert main(["init", "."]) == 2
+    assert main(["-w", "../ws", "init", "."]) == 0
+
+
+def test_the_example_runs_and_is_not_written_over_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tmp_path / "new" / "place"
+    assert main(["-w", str(root), "init", "--example"]) == 0
+    assert main(["-w", str(root), "run", "bm25", "--limit", "10", "--display", "none"]) == 0
+    assert main(["-w", str(root), "init", "--example"]) == 2
+    assert "is here already" in capsys.readouterr().err

@@ -1,0 +1,159 @@
+"""The whole program in a real pseudo-terminal, and the terminal after every way of leaving it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ragtui.store.store import Store
+from tests.workshop import make_workspace
+
+if sys.platform == "win32":
+    pytest.skip("a pseudo-terminal is needed", allow_module_level=True)
+
+from tests.tui.terminal import Terminal
+from tests.tui.trace_samples import record
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return make_workspace(tmp_path / "ws")
+
+
+def test_from_the_first_run_to_a_baseline_and_out(workspace: Path) -> None:
+    with Terminal(workspace, size=(120, 40)) as terminal:
+        terminal.wait_for("no run yet")
+        assert 1049 in terminal.modes
+        terminal.press("r")
+        terminal.wait_for("✓ completed")
+        terminal.wait_for("40/40")
+        [first] = Store(workspace / "runs.duckdb").runs()
+        terminal.press("t")
+        terminal.wait_for(lambda shown: "[4 Trace]" in shown.screen() and "q-000" in shown.screen())
+        terminal.press("\r")
+        terminal.wait_for("anchor-notes")
+        terminal.press("2")
+        terminal.wait_for("baseline")
+        terminal.press("\x1b[B")
+        terminal.press("second")
+        terminal.press("\x12")
+        terminal.wait_for(lambda shown: len(Store(workspace / "runs.duckdb").runs()) == 2)
+        terminal.press("5")
+        terminal.wait_for(lambda shown: "[5 Diff]" in shown.screen() and "win/tie/loss" in shown.screen())
+        terminal.press("p")
+        terminal.wait_for("Promote to baseline")
+        terminal.press("it is the first\r")
+        terminal.wait_for(lambda shown: bool(Store(workspace / "runs.duckdb").baselines()))
+        terminal.press("q")
+        assert terminal.wait_end() == 0
+        assert terminal.restored()
+    assert Store(workspace / "runs.duckdb").runs()[-1].run_id == first.run_id
+
+
+@pytest.mark.parametrize(
+    ("leave", "code"),
+    [
+        ("q", 0),
+        ("\x03", 0),
+        (signal.SIGTERM, 130),
+        (signal.SIGHUP, 130),
+        (signal.SIGINT, 130),
+        (signal.SIGKILL, -9),
+    ],
+    ids=["q", "ctrl-c", "SIGTERM", "SIGHUP", "SIGINT", "SIGKILL"],
+)
+def test_the_terminal_is_restored(workspace: Path, leave: str | signal.Signals, code: int) -> None:
+    with Terminal(workspace) as terminal:
+        terminal.wait_for("This workspace:")
+        assert not terminal.restored()
+        if isinstance(leave, str):
+            terminal.press(leave)
+        else:
+            terminal.signal(leave)
+        assert terminal.wait_end() == code
+        assert terminal.restored(), terminal.modes
+
+
+def test_a_fault_in_a_screen_restores_the_terminal_and_names_the_file(workspace: Path) -> None:
+    broken = workspace / "sitecustomize.py"
+    broken.write_text(
+        "import importlib.abc, sys\n"
+        "class Find(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'ragtui.tui.screens.live':\n"
+        "            raise ZeroDivisionError('broken on purpose')\n"
+        "sys.meta_path.insert(0, Find())\n"
+    )
+    from tests.workshop import ROOT
+
+    with Terminal(workspace, PYTHONPATH=f"{workspace}{os.pathsep}{ROOT}") as terminal:
+        terminal.wait_for("This workspace:")
+        terminal.press("3")
+        assert terminal.wait_end() == 70
+        assert terminal.restored()
+        assert b"ragtui has a fault: ZeroDivisionError: broken on purpose" in terminal.text
+        assert b"Traceback" not in terminal.text
+        log = workspace / ".ragtui" / "app-fault.log"
+        assert "broken on purpose" in log.read_text()
+
+
+def test_a_resize_there_and_back(workspace: Path) -> None:
+    record(workspace, "bm25")
+    with Terminal(workspace) as terminal:
+        terminal.wait_for("[4 Trace]")
+        for size in ((60, 20), (80, 24)):
+            terminal.resize(*size)
+            terminal.wait_for(lambda shown: "commands" in shown.screen().splitlines()[-1])
+            for key, title in zip("12345", ("Corpus", "Launch", "Live", "Trace", "Diff"), strict=True):
+                terminal.press("\x1b")
+                time.sleep(0.2)
+                terminal.press(key)
+                terminal.wait_for(f"[{key} {title}]")
+        terminal.press("q")
+        assert terminal.wait_end() == 0
+        assert terminal.restored()
+
+
+def test_closing_the_app_does_not_touch_a_run(workspace: Path) -> None:
+    with Terminal(workspace, size=(120, 40), SECONDS="0.5") as terminal:
+        terminal.wait_for("no run yet")
+        terminal.press("2")
+        terminal.wait_for("hybrid")
+        for _ in range(4):
+            terminal.press("\x1b[C")
+            time.sleep(0.3)
+        terminal.wait_for("own.toml")
+        terminal.wait_for("Start  ctrl+r")
+        terminal.wait_for("ragtui run")
+        time.sleep(2)
+        terminal.press("\x12")
+        terminal.wait_for("▶ running")
+        terminal.signal(signal.SIGKILL)
+        assert terminal.wait_end() == -9
+    deadline = time.monotonic() + 30
+    store = Store(workspace / "runs.duckdb")
+    while not ((workspace / "runs.duckdb").exists() and store.runs()) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert [(row.status, row.scored, row.errors) for row in store.runs()] == [("completed", 40, 0)]
+
+
+@pytest.mark.parametrize("changes", [{"NO_COLOR": "1"}, {"TERM": "linux", "COLORTERM": ""}, {"RAGTUI_ASCII": "1"}])
+def test_it_opens_without_colours_and_without_unicode(workspace: Path, changes: dict[str, str]) -> None:
+    with Terminal(workspace, size=(80, 24), **changes) as terminal:
+        terminal.wait_for("This workspace:")
+        terminal.press("1")
+        terminal.wait_for("Documents")
+        if "RAGTUI_ASCII" in changes:
+            assert terminal.screen().isascii()
+        if "NO_COLOR" in changes:
+            # Monochrome is grey: red, green and blue are always equal.
+            found = re.findall(rb"[34]8;2;(\d+);(\d+);(\d+)", terminal.text)
+            assert all(len(set(colour)) == 1 for colour in found)
+        terminal.press("q")
+        assert terminal.wait_end() == 0
