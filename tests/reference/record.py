@@ -19,7 +19,7 @@ REFERENCE = ROOT / "runs.duckdb"
 
 
 def main() -> None:
-    """Run the presets in a scratch store and copy the runs into a new reference file."""
+    """Run the presets in a scratch store, copy the runs into a new reference file, and promote one of them."""
     with tempfile.TemporaryDirectory() as folder:
         lab = ragtui.open(
             ROOT,
@@ -28,11 +28,15 @@ def main() -> None:
             store=Path(folder) / "runs.duckdb",
         )
         fresh = Store(Path(folder) / "reference.duckdb")
+        recorded = {}
         for name in PRESETS:
             run = lab.run(lab.bind(ragtui.preset(name)), provenance=ragtui.Provenance(name=name, note="reference"))
             lab.store.copy_run(run.run_id, fresh)
             print(f"{name:16} {run.run_id}  {len(run.traces)} cases")
+            recorded[name] = run.run_id
         REFERENCE.write_bytes(fresh.path.read_bytes())
+        _, written = lab.promote(recorded["hybrid"], "main", "the preset that the README runs", to_reference=True)
+        print(f"baseline: {written.name if written else '-'}")
     print(f"{REFERENCE.name}: {REFERENCE.stat().st_size / 1e6:.1f} MB")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import ragtui
+from ragtui.analysis.compare import compare
 from ragtui.analysis.summary import summary
 from ragtui.analysis.verify import verify_run
 from ragtui.experiment.presets import PRESETS
@@ -17,6 +18,7 @@ from tests.reference.tables import gaps, reference_runs, shares, tables
 
 # Across processors a vector score may differ by this much (DESIGN, Determinism).
 TOLERANCE = 1e-6
+BASELINE = ROOT / "goldens" / "baselines" / "retrieval-core-main.json"
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,17 @@ def test_every_recorded_number_can_be_recomputed(name: str, reference: dict[str,
     checked = verify_run(recorded_run(Store(REFERENCE, read_only=True), reference[name]))
     assert checked.differences == ()
     assert checked.numbers > 0
+
+
+def test_the_promoted_baseline_gates_a_fresh_run(tmp_path: Path) -> None:
+    lab = ragtui.open(
+        ROOT, execution="allow_runs", query_embedder=ragtui.BuiltinEmbedder(), store=tmp_path / "runs.duckdb"
+    )
+    fresh = lab.run(lab.bind(ragtui.preset("hybrid")))
+    written = lab.recorded_or_file(str(BASELINE))
+    assert compare(written, fresh).verdict == "PASS"
+    worse = lab.run(lab.bind(ragtui.preset("vector")))
+    assert compare(written, worse).verdict == "FAIL"
 
 
 def test_the_record_is_small() -> None:
