@@ -93,6 +93,8 @@ class Screen:
 
 @contextmanager
 def opened(folder: Path, command: list[str] | None = None) -> Iterator[Screen]:
+    # The app opens where it was left; here always on the list of runs.
+    (folder / ".ragtui" / "app.json").unlink(missing_ok=True)
     screen = Screen(folder, command or [sys.executable, "-m", "ragtui"])
     try:
         yield screen

@@ -19,6 +19,7 @@ The map of the package follows the data, left to right; nothing imports against 
     pipeline    one stage a module: channels, fuse, floor, collapse, score
     trace, events   what happened to a case; what an execution tells
     store       the journal of a live run, the DuckDB file of recorded ones
+    execution   inside an execution: artifacts made ready, cases taken through retrieval, prompt and model
     engine      run_experiment: the only thing that executes a specification
     analysis    what recorded runs mean: summary, compare, verify
     reports     from results to text

@@ -64,13 +64,16 @@ def open_lab(
     query_embedder: Embedder | None = None,
     retrievers: Mapping[str, Callable[..., Any]] | None = None,
     store: str | Path | None = None,
+    generator: Generator | None = None,
+    judge: Generator | None = None,
 ) -> Lab:
     """Open the workspace in `root` (the current folder by default). Creates nothing.
 
-    `retrievers` maps the source of a `python` channel to a callable with a declared `identity`.
+    `retrievers` maps the source of a `python` channel to a callable with a declared `identity`. `generator` is the
+    model of the generation tier, `judge` one that judges its answers; both grant the power to ask it.
     """
     workspace = open_workspace(Path(root) if root is not None else None, Path(store) if store is not None else None)
-    return Lab(workspace, execution, query_embedder, dict(retrievers or {}))
+    return Lab(workspace, execution, query_embedder, dict(retrievers or {}), generator, judge)
 
 
 class Lab:

@@ -13,6 +13,7 @@ from ragtui.analysis.contrast import BoolArray, MeasureChange, Role, applies, co
 from ragtui.analysis.flips import Flip, find_flips, flip_measure_of
 from ragtui.analysis.gates import gating_measures, roles_of, with_roles
 from ragtui.analysis.goldens import by_golden
+from ragtui.analysis.modes import same_answers
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.statistics import FloatArray
 from ragtui.analysis.verdict import TOLERANCE, Evidence, Mode, Verdict, decide
@@ -70,6 +71,7 @@ def compare(
     In the generation tier a case is a golden, its repeats averaged. The new run's plan says which measures gate; one
     of rankings that a run does not report is computed from that run's traces. `documents` as in `comparability.pair`.
     """
+    whole = base, new
     base, new = by_golden(base), by_golden(new)
     pairing = pair(base, new, tag, documents)
     case_of = {case.id: case for case in new.cases}
@@ -84,7 +86,9 @@ def compare(
     gates = {name: table[name] for name in roles}
     unreported = [name for name in roles if name not in base.measures or name not in new.measures]
     evidence = Evidence(
-        identical=new.tier == "retrieval" and _identical(base, new, pairing.shared),
+        identical=_identical(base, new, pairing.shared)
+        and (new.tier == "retrieval" or same_answers(*whole, set(pairing.shared))),
+        alike="ranking" if new.tier == "retrieval" else "ranking and answers",
         equal_cases=pairing.equal,
         unfinished=_unfinished(base, pairing) or _unfinished(new, pairing),
         not_compared=tuple(str(measure) for measure in gating if str(measure) in not_compared),
@@ -211,7 +215,8 @@ def _notes(
     if unreported:
         notes.append(f"Computed from the traces, because a run does not report it: {', '.join(unreported)}.")
     if identical and base.run_id != new.run_id:
-        notes.append("The rankings are identical.")
+        alike = "rankings" if new.tier == "retrieval" else "rankings and answers"
+        notes.append(f"The {alike} are identical.")
     return notes
 
 

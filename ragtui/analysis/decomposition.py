@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+
 import msgspec
 import numpy as np
 
@@ -153,7 +154,7 @@ def _findings(
 ) -> list[str]:
     oracle = levels["oracle"]
     if oracle.value is None or differences[0].overall.value is None or differences[1].overall.value is None:
-        return ["No golden has a pattern that its answer must match: nothing can be told apart."]
+        return ["No golden has a scored answer in all three modes: nothing can be told apart."]
     lost, gained = differences[0].overall, differences[1].overall
     found = []
     if oracle.value < LOW_ORACLE:

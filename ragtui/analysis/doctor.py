@@ -113,7 +113,11 @@ def artifacts(workspace: Workspace) -> Iterator[Finding]:
             area="artifacts", what=f"{len(half_built)} half-built artifacts", state="warning",
             meaning="A process was killed while it built them; nothing reads them.", mend="ragtui prune --yes",
         )  # fmt: skip
-    vectors, bytes_used = VectorCache(workspace.embeddings).size()
+    try:
+        vectors, bytes_used = VectorCache(workspace.embeddings).size()
+    except RagtuiError as error:
+        yield failed("artifacts", error, "No server can be asked for vectors.")
+        return
     if vectors:
         yield Finding(area="artifacts", what=f"{vectors:,} vectors from servers are kept, {_size(bytes_used)}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 import numpy as np
@@ -100,6 +100,20 @@ def passes(run: RecordedRun, mode: Mode) -> list[GoldenPasses]:
         if trace.error is None and answer is not None and answer.passed is not None:
             found.setdefault(golden, []).append(answer.passed)
     return [GoldenPasses(golden=golden, mode=mode, passes=tuple(values)) for golden, values in found.items()]
+
+
+def same_answers(base: RecordedRun, new: RecordedRun, goldens: Collection[str]) -> bool:
+    """Whether both runs have the same answers to these goldens in the mode that stands for them, repeat by repeat."""
+    if not modes_of(new):
+        return False
+    mode = headline_mode(new)
+    both = []
+    for run in (base, new):
+        told = {case.id: trace for golden, case, trace in cases_of_mode(run, mode) if golden in goldens}
+        if any(trace.error is not None for trace in told.values()):
+            return False
+        both.append({case: trace.answered.text for case, trace in told.items() if trace.answered is not None})
+    return bool(both[0]) and both[0] == both[1]
 
 
 def cases_of_mode(run: RecordedRun, mode: Mode) -> Sequence[tuple[str, EvaluationCase, CaseTrace]]:

@@ -9,7 +9,7 @@ from ragtui.analysis.summary import decisive_measure
 from ragtui.events import CaseFinished, RunEvent, RunFinished, RunStarted, RunStatus, StageProgress
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.metrics.aggregate import Estimate, mean_estimate
-from ragtui.trace import CaseTrace
+from ragtui.trace import AnswerTrace, CaseTrace
 
 
 class Progress:
@@ -35,6 +35,10 @@ class Progress:
         self.first_case_at = ""
         self.last_case_at = ""
         self.values: dict[str, list[float]] = {}
+        self.answer_tokens = 0
+        self.replayed = 0
+        self.cost: float | None = None
+        self._mode = ""
         self._decisive = ""
 
     def add(self, event: RunEvent) -> None:
@@ -54,6 +58,9 @@ class Progress:
         self.measures, self.total = event.measures, len(event.pending)
         self.started_at, self.status, self.finished_at = event.started_at, "running", ""
         self._decisive = decisive_measure(event.measures, plan.metrics.primary)
+        modes = plan.generation.modes if plan.generation is not None else ()
+        self._mode = "e2e" if "e2e" in modes else modes[0] if modes else ""
+        self.answer_tokens, self.replayed, self.cost = 0, 0, None
         self.values = {name: [] for name in event.measures}
 
     def _finish_case(self, trace: CaseTrace, at: str) -> None:
@@ -66,12 +73,31 @@ class Progress:
             self.last_error = f"{trace.case}: {trace.error.message}"
             return
         self.errors_in_a_row = 0
+        if trace.answered is not None:
+            self._count(trace.answered)
+            if trace.answered.mode != self._mode:
+                return
         for name, value in trace.scores.items():
             if value is not None:
                 self.values.setdefault(name, []).append(value)
         decisive = trace.scores.get(self._decisive)
         self.scored += decisive is not None
         self.missed += decisive is not None and decisive < 1
+
+    def _count(self, answer: AnswerTrace) -> None:
+        """Tokens and cost of a fresh answer; the measures shown are of one mode, as in reports."""
+        if answer.replayed:
+            self.replayed += 1
+            return
+        for usage in (answer.usage, *((answer.rewrite.usage,) if answer.rewrite is not None else ())):
+            self.answer_tokens += usage.completion_tokens or 0
+            if usage.cost is not None:
+                self.cost = (self.cost or 0.0) + usage.cost
+
+    def tokens_per_second(self) -> float | None:
+        """Answer tokens a second since the attempt began; None where none were counted."""
+        seconds = _seconds(self.started_at, self.last_case_at)
+        return self.answer_tokens / seconds if self.answer_tokens and seconds > 0 else None
 
     def position(self) -> tuple[int, int]:
         """What the bar shows: cases, or units of the stage that is being prepared."""
@@ -110,6 +136,10 @@ class Progress:
         rate = self.rate()
         if rate is not None:
             parts.append(f"{rate:.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
+        speed = self.tokens_per_second()
+        parts += [f"{speed:.0f} tok/s"] if speed is not None else []
+        parts += [f"replayed {self.replayed}"] if self.replayed else []
+        parts += [f"cost {self.cost:.4f}"] if self.cost is not None else []
         remaining = self.eta_seconds()
         if remaining is not None and self.done < self.total:
             parts.append(f"{remaining:.0f} s left")

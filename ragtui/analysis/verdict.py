@@ -28,9 +28,10 @@ class Verdict(StrEnum):
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known beside the numbers. `identical`: every shared case has the same ranking in both runs."""
+    """What is known beside the numbers. `identical`: every shared case is `alike` in both runs."""
 
     identical: bool = False
+    alike: str = "ranking"
     equal_cases: bool = True
     unfinished: bool = False
     not_compared: tuple[str, ...] = ()
@@ -132,7 +133,7 @@ def _what_the_suite_can_tell(primary: MeasureChange, tolerance: float) -> tuple[
 
 def _why_pass(name: str, primary: MeasureChange, evidence: Evidence, tolerance: float, mode: Mode) -> str:
     if evidence.identical:
-        return "Every case has the same ranking in both runs."
+        return f"Every case has the same {evidence.alike} in both runs."
     if mode == "threshold":
         return f"No gating measure lost more than {tolerance:g}."
     told = {"better": "is better", "worse": "is worse, but within the tolerance", "equal": "is equal"}

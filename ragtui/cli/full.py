@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
-import typer
-
-from ragtui.cli.context import workspace_of
 from ragtui.errors import InvalidInput
+from ragtui.settings import Workspace, open_workspace
+
+if TYPE_CHECKING:
+    import typer
 
 
 def open_app(context: typer.Context) -> int:
+    """Open the app over the workspace that the global options name."""
+    from ragtui.cli.context import workspace_of
+
+    return _open(workspace_of(context))
+
+
+def open_here() -> int:
+    """Open the app over the current folder; loads nothing of the commands."""
+    return _open(open_workspace())
+
+
+def _open(workspace: Workspace) -> int:
     """Open the app on a terminal; without one, say how to work headless."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidInput("The app needs a terminal.", "Run a command instead; `ragtui --help` lists them.")
     from ragtui.tui.app import run_app
 
-    return run_app(workspace_of(context))
+    return run_app(workspace)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from ragtui.cli.options import (
+    AgainstOption,
     DisplayOption,
     JsonOption,
     LimitOption,
     MinOption,
     NameOption,
     NoteOption,
+    ReportOption,
     SetOption,
+    StrictOption,
     SuiteOption,
     TagOption,
+    ToleranceOption,
     VerboseOption,
 )
 from ragtui.cli.output import Display, console, print_json, say
@@ -26,10 +28,8 @@ from ragtui.errors import EXIT_GATE_FAILED, EXIT_OK, InvalidInput
 if TYPE_CHECKING:
     from ragtui.analysis.estimate import EstimateRow
     from ragtui.analysis.recorded import RecordedRun
-    from ragtui.experiment.generation import Generation
     from ragtui.experiment.plan import Plan
     from ragtui.lab import Lab, Spending
-    from ragtui.settings import Workspace
 
 WhatArgument = Annotated[
     str, typer.Argument(metavar="[PLAN|MODEL]", help="A preset or plan file, or a model: mock, or a profile's name.")
@@ -74,6 +74,10 @@ def generate(
     judge: JudgeOption = None,
     verbose: VerboseOption = False,
     minimum: MinOption = None,
+    against: AgainstOption = None,
+    tolerance: ToleranceOption = 0.02,
+    strict: StrictOption = False,
+    report_folder: ReportOption = None,
     name: NameOption = None,
     note: NoteOption = "",
     display: DisplayOption = "auto",
@@ -83,10 +87,13 @@ def generate(
 
     Example: ragtui generate --model mock --all-modes
     """
+    from ragtui.analysis.compare import compare
     from ragtui.cli.context import running_lab, workspace_of
     from ragtui.cli.executing import execute
-    from ragtui.cli.outcomes import emit, outcome, parse_floors
+    from ragtui.cli.generation_plans import told_apart, with_generation
+    from ragtui.cli.outcomes import emit, outcome, parse_floors, verdict_code
     from ragtui.cli.plans import chosen_plan
+    from ragtui.cli.reporting import write_reports
     from ragtui.experiment.editing import edit
     from ragtui.experiment.validate import check_plan
     from ragtui.lab import Spending
@@ -96,7 +103,7 @@ def generate(
         _retry(context, retry_errors, spending, verbose, display, as_json)
         return
     workspace = workspace_of(context)
-    plan_name, model = _told_apart(what, model, workspace)
+    plan_name, model = told_apart(what, model, workspace)
     recipe, provenance = chosen_plan(plan_name, suite, tag or [], limit, [], name, note)
     recipe = with_generation(recipe, workspace, model, mode, all_modes, repeats, no_rewrite, judge)
     recipe = check_plan(edit(recipe, settings or []))
@@ -107,43 +114,17 @@ def generate(
     if dry_run:
         show_estimate(lab.estimate(specification, spending), as_json)
         return
+    base = lab.recorded_or_file(against) if against is not None else None
     recorded = execute(lab, specification, provenance, display, as_json, spending=spending)
     calibrate(lab, recorded.run_id)
-    emit(recorded, verbose, as_json)
-    raise typer.Exit(outcome(recorded, floors) or judged_code(recorded, judged_floors))
-
-
-def with_generation(
-    plan: Plan,
-    workspace: Workspace,
-    model: str | None,
-    mode: str | None,
-    all_modes: bool,
-    repeats: int | None,
-    no_rewrite: bool,
-    judge: str | None = None,
-) -> Plan:
-    """The plan with its generation recipe as the options say; what they leave open stays as the plan has it."""
-    from ragtui.experiment.generation import MOCK, Generation, Judge
-    from ragtui.experiment.plan import Metrics
-
-    recipe = plan.generation or Generation(model=model or _only_model(workspace, mode), repeats=0)
-    if model is not None:
-        recipe = msgspec.structs.replace(recipe, model=model)
-    if judge is not None:
-        recipe = msgspec.structs.replace(recipe, judge=Judge(model=judge))
-    modes = _modes(mode, all_modes, recipe)
-    if mode == MOCK and model is None:
-        recipe = msgspec.structs.replace(recipe, model=MOCK)
-    metrics = plan.metrics
-    if plan.generation is None and metrics == Metrics(measures=metrics.measures, relevance=metrics.relevance):
-        # A plan that says nothing of its gates is judged by its answers.
-        metrics = msgspec.structs.replace(metrics, primary="correctness", guards=("refusalCorrectness",))
-    count = repeats if repeats is not None else recipe.repeats or (1 if recipe.model == MOCK else 3)
-    rewrite = recipe.rewrite and not no_rewrite
-    return msgspec.structs.replace(
-        plan, metrics=metrics, generation=msgspec.structs.replace(recipe, modes=modes, repeats=count, rewrite=rewrite)
-    )
+    comparison = None if base is None else compare(base, recorded, tolerance=tolerance)
+    emit(recorded, verbose, as_json, comparison)
+    code = outcome(recorded, floors) or judged_code(recorded, judged_floors)
+    if comparison is not None:
+        code = code or verdict_code(comparison, strict)
+    if report_folder is not None:
+        write_reports(report_folder, recorded, base, comparison)
+    raise typer.Exit(code)
 
 
 def judged_apart(minimum: list[str], plan: Plan) -> tuple[dict[str, float], list[str]]:
@@ -203,55 +184,6 @@ def show_estimate(rows: list[EstimateRow], as_json: bool) -> None:
         print_json({"estimate": rows})
     else:
         console().print(estimate_table(rows))
-
-
-def _told_apart(what: str, model: str | None, workspace: Workspace) -> tuple[str, str | None]:
-    """The plan and the model that the argument means: a model's name stands for the preset hybrid with it."""
-    from ragtui.cli.plans import PLAN_SUFFIXES
-    from ragtui.experiment.generation import MOCK
-    from ragtui.experiment.presets import PRESETS
-
-    if what in PRESETS or Path(what).exists():
-        return what, model
-    if what != MOCK and what.partition(":")[0] not in workspace.profiles:
-        if Path(what).suffix in PLAN_SUFFIXES:
-            return what, model
-        raise InvalidInput(
-            f"{what!r} is no preset, no plan file and no model.",
-            f"Presets: {', '.join(PRESETS)}; models: {', '.join([MOCK, *sorted(workspace.profiles)])}.",
-        )
-    if model is not None and model != what:
-        raise InvalidInput(f"Two models are named: {what} and {model}.", "Name a plan and --model, or a model alone.")
-    return "hybrid", what
-
-
-def _only_model(workspace: Workspace, mode: str | None) -> str:
-    """The model where none is named: the workspace's only one."""
-    from ragtui.experiment.generation import MOCK
-    from ragtui.providers.select import SERVERS
-
-    if mode == MOCK:
-        return MOCK
-    able = sorted(name for name, profile in workspace.profiles.items() if profile.kind in SERVERS)
-    if len(able) == 1:
-        return able[0]
-    known = ", ".join([MOCK, *able])
-    raise InvalidInput("No model is named.", f"Say --model NAME ({known}); mock needs no server.")
-
-
-def _modes(text: str | None, all_modes: bool, recipe: Generation) -> tuple[str, ...]:
-    """The modes; an echo beside a real model is the fourth of all."""
-    from ragtui.experiment.generation import MOCK, MODES
-
-    if all_modes:
-        return MODES if recipe.model != MOCK else tuple(mode for mode in MODES if mode != MOCK)
-    if text is None:
-        return recipe.modes
-    named = tuple(part.strip() for part in text.split(",") if part.strip())
-    for mode in named:
-        if mode not in MODES:
-            raise InvalidInput(f"There is no mode {mode!r}.", f"Modes: {', '.join(MODES)}.")
-    return named
 
 
 def _retry(

@@ -120,7 +120,7 @@ def _plans(
     tags: list[str], settings: list[str],
 ) -> list[tuple[str, str, Plan, Provenance]]:  # fmt: skip
     """Model, plan's name, plan and provenance of every row; all faults come before anything is run."""
-    from ragtui.cli.generate import with_generation
+    from ragtui.cli.generation_plans import with_generation
     from ragtui.cli.plans import chosen_plan
     from ragtui.experiment.editing import edit
     from ragtui.experiment.validate import check_plan

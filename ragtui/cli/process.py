@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 def guarded(argv: Sequence[str]) -> int:
     """Run the commands; whatever goes wrong becomes one message and the code that DESIGN gives it."""
+    if not argv:
+        return _app()
     import typer
 
     from ragtui.cli.app import app
@@ -25,9 +27,7 @@ def guarded(argv: Sequence[str]) -> int:
     as_json = "--json" in argv
     try:
         outcome = typer.main.get_command(app).main(list(argv), prog_name="ragtui", standalone_mode=False)
-        if outcome == Interrupted.exit_code:
-            return _told(Interrupted("Interrupted.", "`ragtui runs` lists what was recorded."), as_json)
-        return outcome if isinstance(outcome, int) else EXIT_OK
+        return _ended(outcome, as_json)
     except RagtuiError as error:
         return _told(error, as_json)
     except typer.Abort:
@@ -38,13 +38,35 @@ def guarded(argv: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
     except Exception as error:
-        if environment("RAGTUI_TRACEBACK"):
-            traceback.print_exc()
-        message = f"ragtui has a fault: {type(error).__name__}: {error}"
-        if as_json:
-            print_json({"error": {"kind": "internal", "message": message, "hint": "", "exit_code": EXIT_INTERNAL}})
-        say(f"{message}\n  Set RAGTUI_TRACEBACK=1 to see where, and report it.")
-        return EXIT_INTERNAL
+        return _fault(error, as_json)
+
+
+def _app() -> int:
+    """Open the app. It needs none of the commands, and not loading them brings its first picture forward."""
+    from ragtui.cli.full import open_here
+
+    try:
+        return _ended(open_here(), False)
+    except RagtuiError as error:
+        return _told(error, False)
+    except Exception as error:
+        return _fault(error, False)
+
+
+def _ended(outcome: object, as_json: bool) -> int:
+    if outcome == Interrupted.exit_code:
+        return _told(Interrupted("Interrupted.", "`ragtui runs` lists what was recorded."), as_json)
+    return outcome if isinstance(outcome, int) else EXIT_OK
+
+
+def _fault(error: Exception, as_json: bool) -> int:
+    if environment("RAGTUI_TRACEBACK"):
+        traceback.print_exc()
+    message = f"ragtui has a fault: {type(error).__name__}: {error}"
+    if as_json:
+        print_json({"error": {"kind": "internal", "message": message, "hint": "", "exit_code": EXIT_INTERNAL}})
+    say(f"{message}\n  Set RAGTUI_TRACEBACK=1 to see where, and report it.")
+    return EXIT_INTERNAL
 
 
 def _usage(error: TyperException) -> InvalidInput:

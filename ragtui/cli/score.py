@@ -58,6 +58,7 @@ def score(
     Example: ragtui score qrels.txt base.run new.run.gz --measure nDCG@10 --measure map
     """
     from ragtui.analysis.foreign import paired, score_run
+    from ragtui.inputs.formats.files import seekable
     from ragtui.inputs.formats.trec import read_qrels, read_run
 
     names = [str(path) for path in runs]
@@ -65,10 +66,12 @@ def score(
     if repeated:
         raise InvalidInput(f"{repeated[0]} is given twice.", "Name each run once.")
     measures = chosen_measures(measure or DEFAULT_MEASURES, relevance)
-    judgments = read_qrels(qrels)
+    with seekable(qrels) as file:
+        judgments = read_qrels(file)
     scored: dict[str, ScoredRun] = {}
     for name, path in zip(names, runs, strict=True):
-        run = read_run(path)
+        with seekable(path) as file:
+            run = read_run(file)
         found = score_run(judgments, run, measures, complete=complete, single_precision=not double)
         if found.lacking == len(judgments):
             known, asked = next(iter(judgments)), next(iter(run))

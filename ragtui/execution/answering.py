@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from ragtui.errors import ProviderUnavailable, RagtuiError
-from ragtui.execution.asking import Asker, Got, ServerGone
+from ragtui.execution.asking import Asker, ServerGone
 from ragtui.experiment.cases import CaseName
 from ragtui.experiment.generation import MOCK, Generation
 from ragtui.experiment.plan import Plan
@@ -22,8 +22,8 @@ from ragtui.pipeline.generate import echo
 from ragtui.pipeline.injected import as_they_stand, oracle_chunks, part_texts
 from ragtui.pipeline.prompt import compose
 from ragtui.pipeline.rewrite import REWRITE_TOKENS, rewrite_messages, rewritten
-from ragtui.providers.protocols import UnusableReply
-from ragtui.trace import AnswerTrace, CaseError, CaseTrace, ChunkRef, RewriteTrace, Usage
+from ragtui.providers.protocols import Reply, UnusableReply
+from ragtui.trace import AnswerTrace, CaseError, CaseTrace, ChunkRef, RewriteTrace
 
 _DOCUMENTS_KEPT = 64
 
@@ -87,13 +87,16 @@ class Answering:
                 answer = msgspec.structs.replace(
                     answer, text=reply.text, thinking=reply.thinking, finish=reply.finish, usage=asker.usage(reply)
                 )
+                trace = msgspec.structs.replace(trace, timings=trace.timings | _timings(reply))
             return msgspec.structs.replace(trace, status="error", error=case_error(error), answer=answer)
         reply = got.reply
         answer = msgspec.structs.replace(
             answer, text=reply.text, thinking=reply.thinking, finish=reply.finish, usage=got.usage, key=got.key,
             replayed=got.replayed,
         )  # fmt: skip
-        return msgspec.structs.replace(trace, answer=answer, timings=trace.timings | _timings(got))
+        return msgspec.structs.replace(
+            trace, answer=answer, timings=trace.timings | ({} if got.replayed else _timings(reply))
+        )
 
     def _candidates(self, case: EvaluationCase, name: CaseName, trace: CaseTrace) -> list[ChunkRef]:
         """The chunks that may be injected, best first."""
@@ -116,14 +119,9 @@ def case_error(error: RagtuiError) -> CaseError:
     return failure(error)
 
 
-def _timings(got: Got) -> dict[str, float]:
-    """Milliseconds of a fresh reply; a replayed one has none, so that they are never mixed."""
-    if got.replayed:
-        return {}
-    timings = {"generate": round(got.reply.total_ms, 3)}
-    if got.reply.first_token_ms is not None:
-        timings["first_token"] = round(got.reply.first_token_ms, 3)
+def _timings(reply: Reply) -> dict[str, float]:
+    """Milliseconds of a fresh reply; a replayed one has none, so that the two are never mixed."""
+    timings = {"generate": round(reply.total_ms, 3)}
+    if reply.first_token_ms is not None:
+        timings["first_token"] = round(reply.first_token_ms, 3)
     return timings
-
-
-__all__ = ["Answering", "Usage", "case_error"]

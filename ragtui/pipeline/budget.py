@@ -14,12 +14,12 @@ import msgspec
 from ragtui.errors import InvalidInput
 from ragtui.experiment.generation import DEFAULT_CHARACTERS_PER_TOKEN, Budget, Prompt
 from ragtui.inputs.goldens import Turn
-from ragtui.pipeline.prompt import compose
+from ragtui.pipeline.prompt import compose, history_in_text
 from ragtui.providers.protocols import Message
 
 MESSAGE_TOKENS = 4
 _PART_CHARACTERS = 8
-_TURN_CHARACTERS = 12
+_LABEL_CHARACTERS = 12
 
 
 class Fitted(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +47,8 @@ def fit(template: Prompt, budget: Budget, question: str, turns: Sequence[Turn], 
     room = budget.context_window - budget.answer_reserve - fixed
     if room < 0:
         return Fitted(turns=0, parts=0, missing=-room)
-    turn_costs = [_tokens(len(turn.content) + _TURN_CHARACTERS, ratio) for turn in reversed(turns)]
+    label = _LABEL_CHARACTERS if history_in_text(template) else 0
+    turn_costs = [_tokens(len(turn.content) + label, ratio) for turn in reversed(turns)]
     part_costs = [_tokens(len(part) + _PART_CHARACTERS, ratio) - MESSAGE_TOKENS for part in parts]
     history = sum(turn_costs)
     newest = turn_costs[0] if turn_costs else 0

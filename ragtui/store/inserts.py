@@ -60,13 +60,20 @@ def insert_traces(connection: DuckDBPyConnection, run: int, batch: Batch, measur
     )  # fmt: skip
 
 
+_HEADLINE = (
+    "contains(traces.case_id, '@e2e#') AND (SELECT any_value(tier) FROM runs WHERE run = $run) = 'generation'"
+)
+
+
 def summarise(connection: DuckDBPyConnection, run: int, measures: int, mark: str) -> None:
     """Take status, times, counts and means of a run from its attempts and its best traces."""
     scores = connection.execute(
-        f"SELECT status, scores, bytes FROM traces JOIN ({BEST}) USING (idx, attempt) WHERE run = $run",
+        f"SELECT status, scores, bytes, {_HEADLINE} FROM traces JOIN ({BEST}) USING (idx, attempt) WHERE run = $run",
         {"run": run},
     ).fetchall()
-    columns = [[row[1][place] for row in scores if row[1][place] is not None] for place in range(measures)]
+    # In the generation tier the means that lists show are of what retrieval found, where that was asked for.
+    shown = [row for row in scores if row[3]] or scores
+    columns = [[row[1][place] for row in shown if row[1][place] is not None] for place in range(measures)]
     connection.execute(
         "UPDATE runs SET scored = $scored, errors = $errors, trace_bytes = $size, journal_mark = $mark, "
         "means = $means, status = last.status, ended_at = last.ended_at, attempts = last.attempts, "

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from ragtui.lab import Lab
 
 
+_SCREENS = ("start", "corpus", "launch", "live", "trace", "diff")
+
+
 def _screen(module: str, name: str) -> Callable[[], Screen[Any]]:
     """A mode's screen, imported when it is first opened: an app that shows one screen loads one."""
 
@@ -109,6 +112,11 @@ class RagtuiApp(App[int]):
             importlib.import_module("ragtui.lab")
             importlib.import_module(f"ragtui.tui.screens.{mode}")
             self.post_message(Opened(mode))
+            # The others are loaded behind it, so that opening them waits for no import; a fault in one of them is
+            # told when it is opened.
+            for name in _SCREENS:
+                with contextlib.suppress(Exception):
+                    importlib.import_module(f"ragtui.tui.screens.{name}")
 
         self.run_worker(work, name="open", thread=True)
 
@@ -150,6 +158,11 @@ class RagtuiApp(App[int]):
             self.memory.set("mode", self.current_mode)
         self.memory.save()
         self.exit(code)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Faults of widgets that are torn down while the app is being left are nobody's concern."""
+        if not self._exit:
+            super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
         """A fault of ours: the terminal is restored, the trace goes to a file, one line tells where."""

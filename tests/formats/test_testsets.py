@@ -142,5 +142,18 @@ def test_llamaindex_both_shapes(tmp_path: Path) -> None:
         llamaindex_source(written(tmp_path / "x.json", {"a": 1}))
 
 
+@pytest.mark.parametrize("text", [
+    'tests: [{vars: {question: "\\ud800tea?"}}]',
+    "a: &a [*a]\ntests: [{vars: {question: *a}}]",
+    "\n".join(["a0: &a0 [x, x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)),
+               "tests: [{vars: {question: q, context: *a11}}]"]),
+    "tests: [{vars: {question: !!python/object:os.system x}}]",
+])  # fmt: skip
+def test_hostile_yaml_is_refused_at_once(tmp_path: Path, text: str) -> None:
+    pytest.importorskip("yaml")
+    with pytest.raises(InvalidInput):
+        promptfoo_source(written(tmp_path / "t.yaml", text))
+
+
 def test_any_of_escapes_and_keeps_blanks() -> None:
     assert any_of(["a+b", "c  d"]) == r"a\+b|c d"

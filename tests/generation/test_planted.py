@@ -93,7 +93,7 @@ def test_a_budget_that_trims_too_much(folder: Path) -> None:
 
 def test_a_budget_without_room_for_what_was_said_before(folder: Path) -> None:
     rules = fixed_tokens(Prompt(), Budget(), "How much oil does it hold?")
-    budget = Budget(context_window=60 + rules + 25, answer_reserve=60)
+    budget = Budget(context_window=60 + rules + 15, answer_reserve=60)
     run = ran(lab_with(folder, reads), generating("oracle", budget=budget))
     assert levels(run, "oracle")["historyElidedRate"] == 1
     kept = [trace.answered for trace in run.traces if "-turn@" in trace.case]

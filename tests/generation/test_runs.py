@@ -186,6 +186,16 @@ def test_three_of_three_becoming_one_of_three_does_not_vanish(shared: Path) -> N
     assert "diesel-litres" in found.cases.shared
 
 
+def test_the_same_answers_pass_without_an_interval(shared: Path) -> None:
+    plan = generating("e2e", repeats=2)
+    base, new = ran(lab_with(shared, reads), plan), ran(lab_with(shared, reads), plan)
+    found = compare(base, new)
+    assert found.verdict == "PASS"
+    assert found.reasons == ("Every case has the same ranking and answers in both runs.",)
+    other = ran(lab_with(shared, ScriptedGenerator(lambda request: reads(request) + " So.", digest="sha256:so")), plan)
+    assert compare(base, other).verdict == "INCONCLUSIVE", "the same rankings are not enough"
+
+
 # -- decomposition ----------------------------------------------------------------------------------------------------
 
 

@@ -87,6 +87,15 @@ def test_a_damaged_store_and_a_missing_corpus(workspace: Path, capsys: pytest.Ca
     assert [fault["area"] for fault in bad(findings)] == ["workspace", "stores"]
 
 
+def test_a_damaged_cache_of_vectors(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (workspace / ".ragtui" / "embeddings").mkdir(parents=True)
+    (workspace / ".ragtui" / "embeddings" / "vectors.sqlite").write_bytes(b"no database" * 1000)
+    code, findings = examined(workspace, capsys)
+    assert code == 7
+    assert bad(findings)[0]["what"].startswith("The cache of embeddings cannot be used")
+    assert findings[-1]["area"] == "profiles"
+
+
 def test_artifacts_that_no_run_names(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["-w", str(workspace), "corpus", "ingest", "bm25"]) == 0
     _, findings = examined(workspace, capsys)

@@ -150,6 +150,24 @@ def test_after_kill_9_only_what_was_under_way_is_asked_again(tmp_path: Path) -> 
     assert len(repeated) <= 4  # two requests of two texts were under way
 
 
+def _keep_many(folder: str, name: str) -> None:
+    cache = VectorCache(Path(folder))
+    for number in range(20):
+        cache.put("space", "document", [f"{name} {number}"], np.ones((1, 4), np.float32))
+        assert cache.get("space", "document", [f"{name} {number}"], 4)
+
+
+def test_several_processes_share_the_cache(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_keep_many, args=(str(tmp_path), name)) for name in "abcd"]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0, 0, 0]
+    assert VectorCache(tmp_path).size()[0] == 80
+
+
 def answering(rows: Any) -> Any:
     """Right for the probe, then always the given rows."""
     probe = SERVICE(Request("POST", "/api/embed", {}, {"model": "toy", "input": [PROBE_TEXT]}))

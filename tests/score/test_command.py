@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,19 @@ def test_bytes_that_are_not_text_and_files_that_are_not_there(files: Path, capsy
                           ("none", "cannot be read")):  # fmt: skip
         assert main(["score", str(files / "qrels"), str(files / name)]) == 2
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_pipes_are_read_as_files_are(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe = files / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text(RUN))
+    writer.start()
+    found = scored(capsys, files / "qrels", pipe, "-m", "mrr")
+    writer.join()
+    assert found["runs"] == {str(pipe): {"RR": 0.375}}
+    assert main(["score", str(files / "qrels"), str(files)]) == 2
+    assert "cannot be read" in capsys.readouterr().err
 
 
 def test_beir_judgments_with_a_header_and_ids_with_spaces(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -221,9 +221,8 @@ def test_a_tally_agrees_with_the_estimates_by_tag() -> None:
     view = tally.view()
     assert view is not None
     for tag in view.tags:
-        values = [
-            samples.trace(index).scores["nDCG@10"] or 0.0 for index in range(30) if tag.tag in samples.golden(index).tags
-        ]
+        members = [index for index in range(30) if tag.tag in samples.golden(index).tags]
+        values = [samples.trace(index).scores["nDCG@10"] or 0.0 for index in members]
         assert tag.estimate == mean_estimate(values)
         assert tag.done == tag.total == len(values)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from ragtui.errors import RagtuiError
+from ragtui.settings import open_workspace
 from ragtui.tui.app import RagtuiApp
 from ragtui.tui.clipboard import copy_text
 from ragtui.tui.commands import possible
@@ -23,7 +28,7 @@ from ragtui.tui.screens.base import RagtuiScreen
 from ragtui.tui.themes import DARK, LIGHT, SIXTEEN, ascii_text, fitting_theme, needs_ascii
 from ragtui.tui.widgets.frame import KeyBar, StatusLine, TopBar
 from tests.tui.trace_samples import app, hostile_workspace, record, shown, until
-from tests.workshop import make_workspace
+from tests.workshop import ROOT, make_workspace
 
 MODES = ("start", "corpus", "launch", "live", "trace", "diff")
 SIZES = [(80, 24), (120, 40), (200, 60), (60, 20)]
@@ -333,3 +338,37 @@ async def test_a_corpus_deleted_meanwhile_is_told(tmp_path: Path) -> None:
         await until(pilot, lambda: "is not a folder" in "\n".join(shown(running)))
         await pilot.press("2")
         await until(pilot, lambda: "fault" in "\n".join(shown(running)))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed under /proc only")
+async def test_no_store_is_held_open_while_idle(workspace: Path) -> None:
+    for mode in MODES:
+        running = app(workspace, mode)
+        async with running.run_test(size=(80, 24)) as pilot:
+            await pilot.pause(0.5)
+            await until(pilot, lambda: not any("runs.duckdb" in path for path in _open_files()))
+
+
+def _open_files() -> list[str]:
+    found = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(descriptor))
+    return found
+
+
+def test_the_frame_is_painted_before_anything_heavy_is_loaded() -> None:
+    code = (
+        "import sys, ragtui.tui.app\n"
+        "print([name for name in ('numpy', 'duckdb', 'tantivy', 'usearch', 'httpx') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+async def test_the_first_screen_follows_the_frame(workspace: Path) -> None:
+    running = RagtuiApp(open_workspace(workspace))
+    async with running.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: running.current_mode != "opening")
+        assert running.current_mode in MODES
+        await until(pilot, lambda: running.focused is not None)

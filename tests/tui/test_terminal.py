@@ -33,6 +33,7 @@ def test_from_the_first_run_to_a_baseline_and_out(workspace: Path) -> None:
         terminal.press("r")
         terminal.wait_for("✓ completed")
         terminal.wait_for("40/40")
+        terminal.wait_for(lambda shown: len(Store(workspace / "runs.duckdb").runs()) == 1)
         [first] = Store(workspace / "runs.duckdb").runs()
         terminal.press("t")
         terminal.wait_for(lambda shown: "[4 Trace]" in shown.screen() and "q-000" in shown.screen())
@@ -124,14 +125,11 @@ def test_closing_the_app_does_not_touch_a_run(workspace: Path) -> None:
     with Terminal(workspace, size=(120, 40), SECONDS="0.5") as terminal:
         terminal.wait_for("no run yet")
         terminal.press("2")
-        terminal.wait_for("hybrid")
-        for _ in range(4):
+        terminal.wait_for("never run")
+        for plan in ("hybrid-weighted", "own.toml"):
             terminal.press("\x1b[C")
-            time.sleep(0.3)
-        terminal.wait_for("own.toml")
-        terminal.wait_for("Start  ctrl+r")
-        terminal.wait_for("ragtui run")
-        time.sleep(2)
+            terminal.wait_for(f"◂ {plan} ·")
+        terminal.wait_for("40 × own")
         terminal.press("\x12")
         terminal.wait_for("▶ running")
         terminal.signal(signal.SIGKILL)
@@ -157,3 +155,15 @@ def test_it_opens_without_colours_and_without_unicode(workspace: Path, changes: 
             assert all(len(set(colour)) == 1 for colour in found)
         terminal.press("q")
         assert terminal.wait_end() == 0
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.3])
+def test_leaving_while_it_opens(workspace: Path, seconds: float) -> None:
+    record(workspace, "bm25")
+    with Terminal(workspace) as terminal:
+        terminal.wait_for(lambda shown: 1049 in shown.modes)
+        time.sleep(seconds)
+        terminal.press("q")
+        assert terminal.wait_end() == 0
+        assert terminal.restored()
+        assert b"ragtui has a fault" not in terminal.text

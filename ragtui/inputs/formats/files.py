@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import gzip
 import importlib
+import shutil
+import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,6 +99,19 @@ def starts_like_json(path: Path) -> bool:
     """Whether the first character that is no white space opens a JSON object or array."""
     with opened(path) as file, readable(path):
         return file.read(4096).removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
+
+
+@contextlib.contextmanager
+def seekable(path: Path) -> Iterator[Path]:
+    """The path, or for a pipe (`<(…)`, `/dev/stdin`), which can be read only once, that of a temporary copy."""
+    if not path.exists() or path.is_file():
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="ragtui-") as folder:
+        copy = Path(folder) / path.name
+        with readable(path), path.open("rb") as source, copy.open("wb") as target:
+            shutil.copyfileobj(source, target)
+        yield copy
 
 
 @contextlib.contextmanager

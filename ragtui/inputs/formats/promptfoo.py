@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import regex
 
 from ragtui.errors import InvalidInput
-from ragtui.inputs.formats.files import Problems, opened, readable
+from ragtui.inputs.formats.files import LINE_LIMIT, Problems, opened, readable
 from ragtui.inputs.formats.source import Source, SourceQuestion
 from ragtui.inputs.formats.tables import cell, first_value, rows, several
 from ragtui.inputs.formats.testsets import Gathered, any_of
@@ -100,9 +101,25 @@ def _structured(path: Path) -> Any:
     with opened(path) as file, readable(path):
         data = file.read()
     try:
-        return yaml.safe_load(data)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        content = yaml.safe_load(data)
+        # A few anchors can stand for more than any memory holds.
+        if _written_out(content, {}) > LINE_LIMIT:
+            raise InvalidInput(f"{path.name} is too large with its anchors written out.", "Write fewer aliases.")
+        # What JSON cannot hold (lone surrogates, anchors inside themselves) no golden can.
+        return msgspec.json.decode(msgspec.json.encode(content))
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
         raise InvalidInput(f"{path.name} is not YAML: {fold_space(str(error))}.", "Correct the file.") from None
+
+
+def _written_out(node: Any, known: dict[int, int]) -> int:
+    """About how many characters a tree takes with every alias written out; beyond any limit where one holds itself."""
+    if isinstance(node, (dict, list, tuple, set)):
+        if id(node) not in known:
+            known[id(node)] = 2 * LINE_LIMIT
+            inner = [*node.keys(), *node.values()] if isinstance(node, dict) else node
+            known[id(node)] = 1 + sum(_written_out(item, known) for item in inner)
+        return known[id(node)]
+    return 1 + (len(node) if isinstance(node, (str, bytes)) else 8)
 
 
 def _expected(text: str) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
 from ragtui.errors import RagtuiError
@@ -77,7 +78,8 @@ class LaunchScreen(RagtuiScreen):
 
     def compose_body(self) -> ComposeResult:
         """Form, summary, manifest."""
-        first = first_rows(self.ragtui.workspace, self.ragtui.memory)
+        plan, first = first_rows(self.ragtui.workspace, self.ragtui.memory)
+        fields = Vertical(*self._rows_of(plan), id="fields")
         manifest = RowList(
             (Column("field"), Column("value", 12, wide=28)),
             id="manifest",
@@ -89,7 +91,7 @@ class LaunchScreen(RagtuiScreen):
         with Horizontal(id="columns"):
             yield pane(
                 "Plan",
-                FieldScroll(*first, Vertical(id="fields"), last_row(), id="form"),
+                FieldScroll(*first, fields, last_row(), id="form"),
                 Button("Start  ctrl+r", id="start", variant="primary", compact=True, disabled=True),
                 id="form-pane",
             )
@@ -98,9 +100,9 @@ class LaunchScreen(RagtuiScreen):
                 yield pane("Manifest", manifest, id="manifest-pane")
 
     def on_mount(self) -> None:
-        """The fields of the remembered plan."""
-        self._build_fields()
+        """Say what the remembered plan means."""
         self.query_one("#plan").focus()
+        self.refresh_data()
 
     def on_resize(self) -> None:
         """More room, wider fields."""
@@ -108,20 +110,21 @@ class LaunchScreen(RagtuiScreen):
         if self.shown is not None:
             self.call_after_refresh(self._show, self.shown)
 
-    def _build_fields(self) -> None:
-        """The plan's own fields, fresh."""
+    def _rows_of(self, name: str) -> list[Widget]:
+        """The rows of a plan's own fields, fresh; none for a plan that cannot be read."""
         try:
-            plan, _ = base_plan(self.query_one("#plan", Choice).value)
+            plan, _ = base_plan(name)
         except RagtuiError:
             self._fields = {}
-            self.query_one("#fields").remove_children()
-            self._changed()
-            return
-        fields = fields_of(plan)
-        self._fields = {widget_id(field.path): field for field in fields}
+            return []
+        self._fields = {widget_id(field.path): field for field in fields_of(plan)}
+        return plan_rows(plan, self._fields)
+
+    def _build_fields(self) -> None:
+        """Put the fields of the plan that is chosen in place of the last one's."""
         self._building = True
         box = self.query_one("#fields", Vertical)
-        rows = plan_rows(plan, self._fields)
+        rows = self._rows_of(self.query_one("#plan", Choice).value)
 
         async def swap() -> None:
             await box.remove_children()

@@ -27,8 +27,8 @@ REMEMBERED = ("suites", "tags", "limit")
 _GROUPS = {"retrieval.fusion.rank_constant": "then", "chunking.strategy": "artifacts", "metrics.measures": "measures"}
 
 
-def first_rows(workspace: Workspace, memory: Memory) -> list[Widget]:
-    """Plan, name, suites, tags and limit, as they were left."""
+def first_rows(workspace: Workspace, memory: Memory) -> tuple[str, list[Widget]]:
+    """The plan that is chosen, and the rows of plan, name, suites, tags and limit, as they were left."""
     choices = plan_choices(workspace)
     known = memory.get("launch.plan", "hybrid")
     plan = Choice(
@@ -39,7 +39,7 @@ def first_rows(workspace: Workspace, memory: Memory) -> list[Widget]:
         text = memory.get(f"launch.{name}", "") if name in REMEMBERED else ""
         hint = _suites_here(workspace.goldens) if name == "suites" else empty
         rows.append(_row(name, TextField(text, id=name, placeholder=hint, help_text=words)))
-    return rows
+    return plan.value, rows
 
 
 def last_row() -> Widget:

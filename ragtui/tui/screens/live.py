@@ -241,6 +241,9 @@ class LiveScreen(RagtuiScreen):
         if view is None:
             self.ragtui.open_trace(self.last.run_id)
             return
+        if journal_path(self.ragtui.workspace.journals, view.run_id).exists():
+            self.toast("The run is being recorded; try again in a moment.")
+            return
         feed = self.query_one("#feed", RowList)
         case = feed.key.partition(" ")[2] if feed.has_focus else ""
         self.ragtui.open_trace(view.run_id, case or None)
