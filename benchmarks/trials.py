@@ -1,6 +1,6 @@
 """An ablation and a sweep of the bundled handbook, and of SciFact where it is at hand, as Markdown.
 
-    python -m benchmarks.trials
+python -m benchmarks.trials
 """
 
 from __future__ import annotations

@@ -51,11 +51,10 @@ _ANSWERS: Mapping[Kind, tuple[str, bool]] = {
     "correctness": ("Share of answers with every required pattern and no forbidden one", False),
     "mustIncludeRate": ("Share of answers with every required pattern", False),
     "mustNotIncludeRate": ("Share of answers without any forbidden pattern", False),
-    "refusalCorrectness": (
-        "Share of answers that decline what cannot be answered and do not hedge on what can", False
-    ),
+    "refusalCorrectness": ("Share of answers that decline what cannot be answered and do not hedge on what can", False),
     "groundedness": (
-        "Share of an answer's numbers above 10 that occur in what it was given, units and separators folded", False
+        "Share of an answer's numbers above 10 that occur in what it was given, units and separators folded",
+        False,
     ),
     "leakageRate": ("Share of answers that talk about the context, documents or the knowledge base", True),
     "thinkTagLeakRate": ("Share of answers with marks of reasoning left in them", True),

@@ -60,9 +60,7 @@ def insert_traces(connection: DuckDBPyConnection, run: int, batch: Batch, measur
     )  # fmt: skip
 
 
-_HEADLINE = (
-    "contains(traces.case_id, '@e2e#') AND (SELECT any_value(tier) FROM runs WHERE run = $run) = 'generation'"
-)
+_HEADLINE = "contains(traces.case_id, '@e2e#') AND (SELECT any_value(tier) FROM runs WHERE run = $run) = 'generation'"
 
 
 def summarise(connection: DuckDBPyConnection, run: int, measures: int, mark: str) -> None:

@@ -1,6 +1,6 @@
 """The README's tables, printed from the reference store.
 
-    python -m tests.reference.tables
+python -m tests.reference.tables
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ def reference_runs() -> dict[str, RecordedRun]:
 def tables(runs: dict[str, RecordedRun]) -> str:
     """Measures by preset with intervals, then R@5 / nDCG@10 by tag, as Markdown."""
     summaries = {name: summary(runs[name]) for name in PRESETS}
-    lines = [f"| core, {len(runs['hybrid'].cases)} questions | {' | '.join(PRESETS)} |", "|---|" + "---|" * len(PRESETS)]
+    lines = [
+        f"| core, {len(runs['hybrid'].cases)} questions | {' | '.join(PRESETS)} |",
+        "|---|" + "---|" * len(PRESETS),
+    ]
     for measure in MEASURES:
         cells = []
         for name in PRESETS:
