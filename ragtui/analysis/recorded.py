@@ -18,6 +18,7 @@ from ragtui.trace import CaseTrace, ChunkRef
 
 RECORD_SCHEMA = 1
 _LARGEST_ORDINAL = 20_000_000
+_LARGEST_OFFSET = 1 << 40
 
 
 class RecordedRun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -99,6 +100,8 @@ def _inconsistency(run: RecordedRun) -> str:
     described = {chunk.ordinal for chunk in run.chunks}
     if any(ordinal < 0 or ordinal > _LARGEST_ORDINAL for ordinal in described):
         return "a chunk's ordinal is out of range"
+    if any(not 0 <= chunk.start <= chunk.end <= _LARGEST_OFFSET for chunk in run.chunks):
+        return "a chunk's place is out of range"
     for trace in run.traces:
         if trace.case not in cases:
             return f"there is a trace, but no case {trace.case!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import typing
@@ -15,6 +16,7 @@ from ragtui.artifacts.recipes import canonical
 from ragtui.errors import InvalidInput
 from ragtui.experiment.plan import Plan, Provenance
 from ragtui.experiment.presets import PRESETS, preset
+from ragtui.ids import canonical_json
 from ragtui.settings import parse_toml
 
 
@@ -24,6 +26,12 @@ def plan_from(data: Mapping[str, Any], source: str = "plan") -> tuple[Plan, Prov
     `preset = "hybrid"` starts from that preset; every other key replaces a field of it. Raises InvalidInput with
     the path of each unknown field or wrong type.
     """
+    with contextlib.suppress(TypeError):
+        try:
+            canonical_json(dict(data))
+        except UnicodeEncodeError:
+            message = f"{source}: a text holds half a character (a lone surrogate), which no file can."
+            raise InvalidInput(message, "Type the text anew.") from None
     fields = dict(data)
     provenance = fields.pop("provenance", {})
     base = fields.pop("preset", None)
