@@ -33,7 +33,7 @@ class CaseError(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """What one call of a model took: tokens as the server counted them (None: it did not), cost in the profile's unit."""
+    """What a call of a model took: tokens as the server counted them (None: it did not), cost in the profile's unit."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None

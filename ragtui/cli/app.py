@@ -69,5 +69,20 @@ def root(
         raise typer.Exit(open_app(context))
 
 
-for module in (init, doctor, run, generate, matrix, inspect, compare, live, corpus, spec, maintain, score, imports, help):
+for module in (
+    init,
+    doctor,
+    run,
+    generate,
+    matrix,
+    inspect,
+    compare,
+    live,
+    corpus,
+    spec,
+    maintain,
+    score,
+    imports,
+    help,
+):
     module.register(app)

@@ -49,9 +49,14 @@ def execute(
 
     async def follow() -> None:
         async for event in lab.events(
-            specification, provenance=provenance, stop=lambda: asked[0] if asked else None, run_id=run_id, resume=resume,
-            only_errors=only_errors, spending=spending or Spending(),
-        ):  # fmt: skip
+            specification,
+            provenance=provenance,
+            stop=lambda: asked[0] if asked else None,
+            run_id=run_id,
+            resume=resume,
+            only_errors=only_errors,
+            spending=spending or Spending(),
+        ):
             if isinstance(event, RunStarted):
                 started.append(event.run_id)
             elif isinstance(event, RunFinished):

@@ -85,7 +85,7 @@ def settings_text(root: Path, corpus: Path) -> str:
 def first_goldens(documents: Sequence[Document]) -> str:
     """A golden file with three questions to edit, about documents spread over the corpus."""
     step = max(1, len(documents) // FIRST_QUESTIONS)
-    chosen = documents[:: step][:FIRST_QUESTIONS]
+    chosen = documents[::step][:FIRST_QUESTIONS]
     lines = []
     for number, document in enumerate(chosen, 1):
         golden = {

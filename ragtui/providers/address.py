@@ -30,7 +30,9 @@ def base_url(profile: Profile, name: str) -> str:
     except ValueError:
         raise ProviderUnavailable(f"The url of profile {name!r} is not an address.", f"Correct {place}.") from None
     if parts.scheme not in _DEFAULT_PORTS or not host or not url.isascii() or not url.isprintable() or " " in url:
-        raise ProviderUnavailable(f"The url of profile {name!r} is not an address.", f"Write {place} as https://host/….")
+        raise ProviderUnavailable(
+            f"The url of profile {name!r} is not an address.", f"Write {place} as https://host/…."
+        )
     if parts.username is not None or parts.password is not None:
         raise ProviderUnavailable(
             f"The url of profile {name!r} holds a user or a password.", "Name the key's variable in key_env instead."

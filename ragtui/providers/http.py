@@ -283,4 +283,3 @@ class ProviderClient:
 class _Open(msgspec.Struct, frozen=True):
     client: httpx.AsyncClient
     places: asyncio.Semaphore
-

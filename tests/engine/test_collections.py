@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.public_collections import datasets_folder, scifact, xquad
 from ragtui.analysis.summary import summarise_cases
 from ragtui.artifacts.cache import ArtifactCache
 from ragtui.engine import Attempt, Dependencies, run_experiment
@@ -26,6 +25,7 @@ from ragtui.metrics.cases import Hits as JudgedHits
 from ragtui.metrics.cases import Judgment, score_cases
 from ragtui.metrics.measure import parse_measure
 from ragtui.providers.builtin import BuiltinEmbedder
+from tests.benchmarks.public_collections import datasets_folder, scifact, xquad
 
 FOLDER = datasets_folder()
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="the public collections are not here")

@@ -49,9 +49,7 @@ def assert_no_key(folder: Path, *printed: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ollama", "openai"])
-def test_a_run_records_neither_key_nor_address(
-    workspace: Path, capsys: pytest.CaptureFixture[str], kind: str
-) -> None:
+def test_a_run_records_neither_key_nor_address(workspace: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
     with ScriptedServer(SERVICE) as server:
         settings(workspace, server.url, kind)
         assert run(workspace) == 0

@@ -1,6 +1,6 @@
 """Against a real embedding server, where one is named.
 
-    RAGTUI_TEST_URL=http://127.0.0.1:8080 RAGTUI_TEST_MODEL=nomic-embed-text RAGTUI_TEST_KIND=openai pytest …
+RAGTUI_TEST_URL=http://127.0.0.1:8080 RAGTUI_TEST_MODEL=nomic-embed-text RAGTUI_TEST_KIND=openai pytest …
 """
 
 from __future__ import annotations

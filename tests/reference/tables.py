@@ -8,8 +8,8 @@ from __future__ import annotations
 from itertools import combinations
 
 from ragtui.analysis.recorded import RecordedRun
+from ragtui.analysis.stored import recorded_run
 from ragtui.analysis.summary import summary
-from ragtui.lab import recorded_run
 from ragtui.store.store import Store
 from tests.reference.record import REFERENCE
 

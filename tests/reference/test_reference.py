@@ -8,10 +8,10 @@ import pytest
 
 import ragtui
 from ragtui.analysis.compare import compare
+from ragtui.analysis.stored import recorded_run
 from ragtui.analysis.summary import summary
 from ragtui.analysis.verify import verify_run
 from ragtui.experiment.presets import PRESETS
-from ragtui.lab import recorded_run
 from ragtui.store.store import Store
 from tests.reference.record import REFERENCE, ROOT
 from tests.reference.tables import gaps, reference_runs, shares, tables

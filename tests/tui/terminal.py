@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import pty
@@ -20,7 +21,7 @@ from tests.workshop import environment
 
 _CONTROL = re.compile(
     rb"\x1b\[(?P<args>[0-9;:<=>?]*)(?P<final>[@-~])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[P_^][^\x1b]*\x1b\\"
-    rb"|\x1b.|[\x00-\x1f]"
+    rb"|\x1b[^\[\]P_^]|[\x00-\x1a\x1c-\x1f]"
 )
 
 
@@ -40,6 +41,7 @@ class Terminal:
         self.cells: list[list[str]] = []
         self.modes = {25}
         self.text = b""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._clear()
         self._place = (0, 0)
         # The slave's end stays open here, so that its settings can be read after the process has gone.
@@ -135,10 +137,11 @@ class Terminal:
     def _take(self, data: bytes) -> None:
         place = 0
         for found in _CONTROL.finditer(data):
-            self._put(data[place : found.start()].decode("utf-8", "replace"))
+            self._put(self._decoder.decode(data[place : found.start()]))
             self._obey(found)
             place = found.end()
-        self._put(data[place:].decode("utf-8", "replace"))
+        # A read may end inside a character; the decoder keeps its beginning.
+        self._put(self._decoder.decode(data[place:]))
 
     def _put(self, text: str) -> None:
         x, y = self._place

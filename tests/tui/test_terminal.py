@@ -107,7 +107,7 @@ def test_a_fault_in_a_screen_restores_the_terminal_and_names_the_file(workspace:
 def test_a_resize_there_and_back(workspace: Path) -> None:
     record(workspace, "bm25")
     with Terminal(workspace) as terminal:
-        terminal.wait_for("[4 Trace]")
+        terminal.wait_for(lambda shown: "✓ completed" in shown.screen() and "commands" in shown.screen())
         for size in ((60, 20), (80, 24)):
             terminal.resize(*size)
             terminal.wait_for(lambda shown: "commands" in shown.screen().splitlines()[-1])

@@ -189,9 +189,7 @@ def _sgml_topics(path: Path, problems: Problems, part: TopicField) -> Iterator[S
         problems.add(path.name, 0, "holds no topic.", "Topics are <top>…</top>, id<tab>question, or JSON Lines.")
 
 
-def _sgml_topic(
-    body: str, path: Path, line: int, problems: Problems, part: TopicField
-) -> Iterator[SourceQuestion]:
+def _sgml_topic(body: str, path: Path, line: int, problems: Problems, part: TopicField) -> Iterator[SourceQuestion]:
     pieces = _TOPIC_PARTS.split(body)
     found = {
         name.lower(): " ".join(_LABEL.sub("", _plain(text)).split())

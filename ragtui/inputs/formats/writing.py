@@ -114,9 +114,7 @@ def write_workspace(
     return report
 
 
-def _read_split(
-    judgments: Any, report: ImportReport, progress: Callable[[str, int], None]
-) -> _Split:
+def _read_split(judgments: Any, report: ImportReport, progress: Callable[[str, int], None]) -> _Split:
     found: dict[str, list[SourceJudgment]] = {}
     zeros = count = 0
     for item in judgments:

@@ -25,7 +25,7 @@ _GRADE_NAMES = ("0_IRRELEVANT", "1_TANGENTIAL", "2_SUBSTANTIAL", "3_AUTHORITATIV
 def datasets_folder() -> Path | None:
     """Where the collections are, None if they are not here."""
     named = os.environ.get("RAGTUI_DATASETS")
-    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "datasets"
+    folder = Path(named) if named else Path(__file__).resolve().parents[3] / "shared" / "datasets"
     return folder if folder.is_dir() else None
 
 

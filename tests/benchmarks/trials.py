@@ -1,6 +1,6 @@
 """An ablation and a sweep of the bundled handbook, and of SciFact where it is at hand, as Markdown.
 
-python -m benchmarks.trials
+python -m tests.benchmarks.trials
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.public_collections import datasets_folder, scifact
-from benchmarks.recorded_runs import Workspace
 from ragtui.analysis.contrast import MeasureChange
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.sweep import ablations, best_of, earnings, grid, holdout
 from ragtui.experiment.editing import edit
 from ragtui.experiment.plan import Plan
 from ragtui.experiment.presets import preset
+from tests.benchmarks.public_collections import datasets_folder, scifact
+from tests.benchmarks.recorded_runs import Workspace
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 MEASURE = "nDCG@10"
 SWEEP = ("rank_constant=5,20,60", "weights.bm25=1,2,4")
 

@@ -1,6 +1,6 @@
 """Importing a large BEIR collection: documents a second, and the most memory that it takes.
 
-    python benchmarks/imports.py [documents]
+    python -m tests.benchmarks.imports [documents]
 
 The folder is written first (not measured); the import runs in a process of its own.
 """

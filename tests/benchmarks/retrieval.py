@@ -1,6 +1,6 @@
 """What ragtui adds to the libraries it stands on, as ratios within one run.
 
-    python -m benchmarks.retrieval [--cases 20000]
+    python -m tests.benchmarks.retrieval [--cases 20000]
 
 Over SciFact (one chunk a document) where it is at hand: a hybrid run to its journal beside a bare loop over the same
 library calls that records nothing; building artifacts beside the bare calls; loading the store. Then the command line:
@@ -28,7 +28,6 @@ import numpy as np
 import tantivy
 from usearch.index import MetricKind, search
 
-from benchmarks.public_collections import datasets_folder, scifact
 from ragtui.artifacts.bm25 import Bm25Index, bm25_index, write_index
 from ragtui.artifacts.cache import ArtifactCache
 from ragtui.artifacts.chunking import chunk_set
@@ -44,8 +43,9 @@ from ragtui.inputs.evaluation import EvaluationSet
 from ragtui.providers.builtin import BuiltinEmbedder
 from ragtui.store.journal import JournalWriter, journal_path
 from ragtui.store.store import Store
+from tests.benchmarks.public_collections import datasets_folder, scifact
 
-_ROOT = Path(__file__).resolve().parent.parent
+_ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = 7
 DEPTH = 100
 LEXICAL = Lexical(bigrams="off")

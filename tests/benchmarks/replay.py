@@ -1,6 +1,6 @@
 """A what-if replay against a fresh run of the same plan.
 
-    python benchmarks/replay.py [WORKSPACE] [--set chunking.strategy=document] [--cases 1000] [--repeats 5]
+    python -m tests.benchmarks.replay [WORKSPACE] [--set chunking.strategy=document] [--cases 1000] [--repeats 5]
 
 A workspace is a folder with `corpus/` and `goldens/`; without one, the folder of this repository. The hybrid preset is
 run once; its recorded cases are repeated under new ids up to `--cases`, and replayed with another weight and collapse.
@@ -19,12 +19,12 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.recorded_runs import Workspace
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.recording import Recording
 from ragtui.analysis.replay import Replay, replay
 from ragtui.experiment.editing import edit
 from ragtui.experiment.presets import preset
+from tests.benchmarks.recorded_runs import Workspace
 
 CHANGES = ["retrieval.fusion.weights.vector=2", "retrieval.fusion.rank_constant=20", "retrieval.collapse=document"]
 
@@ -53,7 +53,7 @@ def best(action: Callable[[], Replay], repeats: int) -> float:
 def main() -> None:
     """Print milliseconds and the ratio."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("workspace", nargs="?", type=Path, default=Path(__file__).parent.parent)
+    parser.add_argument("workspace", nargs="?", type=Path, default=Path(__file__).resolve().parents[2])
     parser.add_argument("--set", dest="settings", action="append", default=[], metavar="PATH=VALUE")
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=5)

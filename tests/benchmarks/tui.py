@@ -1,6 +1,6 @@
 """How the app feels, measured in a real terminal emulator: tmux runs it, and its screen is polled.
 
-    python benchmarks/tui.py [--runs 1000] [--cases 10000] [--long 100000]
+    python -m tests.benchmarks.tui [--runs 1000] [--cases 10000] [--long 100000]
 
 Every figure is measured the same way, from the moment before the program is started or the key is sent to the first
 poll that shows the effect; the last line of each block tells what the polling itself costs. A bare Textual app with
@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from ragtui.store.journal import JournalWriter  # noqa: E402

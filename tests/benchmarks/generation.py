@@ -1,6 +1,6 @@
 """Throughput of the generation tier against a scripted HTTP server.
 
-    python -m benchmarks.generation            500 answers of 200 ms, 16 at a time
+    python -m tests.benchmarks.generation            500 answers of 200 ms, 16 at a time
 
 Prints the time beside the ideal one (answers / places × seconds) and how much memory grew with the number of cases.
 """

@@ -1,6 +1,6 @@
 """Scoring against pytrec_eval-terrier and ranx: 1,000 queries of 1,000 hits, five measures, one process.
 
-    python benchmarks/scoring.py [--queries 1000] [--hits 1000] [--repeats 5]
+    python -m tests.benchmarks.scoring [--queries 1000] [--hits 1000] [--repeats 5]
 
 All three start from the same dict of dicts of strings (what a run file parses to) and end with one mean a measure, so
 each pays for its own conversion, ordering and averaging. ranx is compiled by a small run first, and is shown also with

@@ -1,6 +1,6 @@
 """Do intervals and verdicts keep their promises? Simulated on per-case differences of pairs of real systems.
 
-    python -m benchmarks.coverage_simulation [WORKSPACE …] [--set chunking.strategy=document] [--draws 2000]
+    python -m tests.benchmarks.coverage_simulation [WORKSPACE …] [--set chunking.strategy=document] [--draws 2000]
 
 A workspace is a folder with `corpus/` and `goldens/`; without one, the folder of this repository. Five pairs of systems
 are run over each, and their differences under the gating measures are the population. Suites of n questions are drawn
@@ -29,7 +29,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.recorded_runs import Workspace
 from ragtui.analysis.contrast import contrast, score_columns
 from ragtui.analysis.gates import gating_measures, roles_of, with_roles
 from ragtui.analysis.recorded import RecordedRun
@@ -38,6 +37,7 @@ from ragtui.analysis.verdict import TOLERANCE, Evidence, Verdict, decide
 from ragtui.experiment.editing import edit
 from ragtui.experiment.presets import preset
 from ragtui.metrics.aggregate import paired_estimate
+from tests.benchmarks.recorded_runs import Workspace
 
 FloatArray = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class World(NamedTuple):
 def main() -> None:
     """Print one table for each workspace."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("workspaces", nargs="*", type=Path, default=[Path(__file__).parent.parent])
+    parser.add_argument("workspaces", nargs="*", type=Path, default=[Path(__file__).resolve().parents[2]])
     parser.add_argument("--set", dest="settings", action="append", default=[], metavar="PATH=VALUE")
     parser.add_argument("--draws", type=int, default=2000)
     options = parser.parse_args()

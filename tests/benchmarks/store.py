@@ -1,6 +1,6 @@
 """Loading journals into the store: seconds per 1,000 cases, peak memory, and the size of the file.
 
-    python benchmarks/store.py [--cases 20000] [--depth 100] [--runs 1000]
+    python -m tests.benchmarks.store [--cases 20000] [--depth 100] [--runs 1000]
 
 A case is one golden of a hybrid run: two channels of `--depth` hits, their fusion and the results (about 8 KB at 75).
 Loading happens in a process of its own, so its peak memory is not that of making the journal.
@@ -20,7 +20,7 @@ from ragtui.events import CaseFinished, ChunksSeen
 from ragtui.store import Store
 from ragtui.store.journal import JournalWriter, journal_path
 
-_ROOT = Path(__file__).resolve().parent.parent
+_ROOT = Path(__file__).resolve().parents[2]
 # Run as a script, the folder of the tests is not on the path.
 sys.path.insert(0, str(_ROOT))
 samples = importlib.import_module("tests.store.samples")

@@ -1,0 +1,150 @@
+"""The recorded half of a workspace: its stores, its runs by name, its baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragtui.analysis.stored import outlined_run, recorded_case, recorded_run, run_slices
+from ragtui.errors import InvalidInput, RunFailed
+from ragtui.settings import Workspace
+from ragtui.store.journal import abandoned, live
+
+if TYPE_CHECKING:
+    from ragtui.analysis.recorded import RecordedRun
+    from ragtui.store.rows import Baseline
+    from ragtui.store.store import Store
+
+
+class Records:
+    """What happened in a workspace. A run is named by its id, a unique prefix of it, `latest` or `baseline`."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    @cached_property
+    def store(self) -> Store:
+        """The working store; opened only for the moment of each operation."""
+        from ragtui.store.store import Store
+
+        return Store(self.workspace.store)
+
+    @cached_property
+    def reference(self) -> Store | None:
+        """The read-only store that the workspace names besides, if it does."""
+        from ragtui.store.store import Store
+
+        return Store(self.workspace.reference, read_only=True) if self.workspace.reference else None
+
+    def recover(self) -> list[str]:
+        """Load the journals of processes that died; gives the ids of their runs."""
+        if not abandoned(self.workspace.journals):
+            return []
+        return self.store.recover(self.workspace.journals)
+
+    def resolve(self, name: str) -> tuple[Store, str]:
+        """The store and the run id that a prefix, `latest` or `baseline` means; the working store comes first."""
+        stores = [self.store] + ([self.reference] if self.reference is not None else [])
+        if name == "baseline":
+            for store in stores:
+                promoted = store.baselines()
+                if promoted:
+                    return store, promoted[0].run_id
+            raise InvalidInput("There is no baseline.", "Promote a run with `ragtui baseline promote RUN`.")
+        failure: InvalidInput | None = None
+        for store in stores:
+            try:
+                return store, store.resolve(name)
+            except InvalidInput as error:
+                failure = failure or error
+        running = [path.stem for path in live(self.workspace.journals) if path.stem.startswith(name)]
+        if running:
+            raise RunFailed(f"Run {running[0]} is still running.", f"Follow it with `ragtui watch {running[0]}`.")
+        assert failure is not None
+        raise failure
+
+    def recorded(self, name: str) -> RecordedRun:
+        """A run, whole, by any name that `resolve` takes."""
+        store, run_id = self.resolve(name)
+        return recorded_run(store, run_id)
+
+    def outlined(self, name: str) -> RecordedRun:
+        """A run with what its summary and its misses need: a large one takes a tenth of the memory of `recorded`.
+
+        Of the generation tier it is whole: what its reports show is in the answers.
+        """
+        store, run_id = self.resolve(name)
+        whole = store.run(run_id).tier == "generation"
+        return recorded_run(store, run_id) if whole else outlined_run(store, run_id)
+
+    def slices(self, name: str) -> Iterator[RecordedRun]:
+        """A run as several of up to a thousand finished cases, for what looks at one case after another."""
+        return run_slices(*self.resolve(name))
+
+    def recorded_case(self, name: str, case_id: str) -> RecordedRun:
+        """A run as if it had this case only."""
+        store, run_id = self.resolve(name)
+        return recorded_case(store, run_id, case_id)
+
+    def recorded_or_file(self, name: str) -> RecordedRun:
+        """A run by name, or an exported run by the path of its `.json` file; `baseline` may be a committed file."""
+        from ragtui.analysis.recorded import decode_recorded
+
+        path = Path(name)
+        if path.suffix == ".json" and path.is_file():
+            return decode_recorded(path.read_bytes(), name)
+        if name == "baseline":
+            try:
+                return self.recorded(name)
+            except InvalidInput:
+                files = sorted(self.baselines_folder.glob("*.json"))
+                if len(files) == 1:
+                    return decode_recorded(files[0].read_bytes(), files[0].name)
+                raise
+        return self.recorded(name)
+
+    def recent(self, count: int) -> list[RecordedRun]:
+        """The newest finished retrieval runs over the corpus and suites of the newest one, oldest first.
+
+        The reference store's runs count where the working store has too few.
+        """
+        stores = [self.store] + ([self.reference] if self.reference is not None else [])
+        rows = [(store, row) for store in stores for row in store.runs() if row.status == "completed"]
+        rows = [(store, row) for store, row in rows if row.tier == "retrieval"]
+        if not rows:
+            return []
+        newest = rows[0][1]
+        same = [(s, row) for s, row in rows if (row.corpus_id, row.suites) == (newest.corpus_id, newest.suites)]
+        distinct = {row.spec_id: (store, row) for store, row in reversed(same)}
+        return [recorded_run(store, row.run_id) for store, row in list(distinct.values())[-count:]]
+
+    @property
+    def baselines_folder(self) -> Path:
+        """Where promoted baselines are written as text that can be reviewed."""
+        return self.workspace.goldens / "baselines"
+
+    def promote(self, name: str, baseline: str, why: str, to_reference: bool = False) -> tuple[Baseline, Path | None]:
+        """Make a run the baseline of its corpus, suites and tier; with `to_reference`, in the committed record too.
+
+        Gives the baseline and the path of the JSON text that was written, if it was.
+        """
+        from ragtui.reports.baseline import baseline_json
+        from ragtui.store.store import Store
+
+        store, run_id = self.resolve(name)
+        if store is not self.store:
+            store.copy_run(run_id, self.store)
+        promoted = self.store.promote(run_id, baseline, why)
+        if not to_reference:
+            return promoted, None
+        if self.workspace.reference is None:
+            raise InvalidInput("The workspace names no reference store.", 'Add reference = "…" to ragtui.toml.')
+        reference = Store(self.workspace.reference)
+        self.store.copy_run(run_id, reference)
+        reference.promote(run_id, baseline, why)
+        path = self.baselines_folder / f"{promoted.tier}-{'+'.join(promoted.suites)}-{baseline}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(baseline_json(self.recorded(run_id)))
+        return promoted, path
