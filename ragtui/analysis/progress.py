@@ -38,7 +38,7 @@ class Progress:
         self.answer_tokens = 0
         self.replayed = 0
         self.cost: float | None = None
-        self._mode = ""
+        self.mode = ""
         self._decisive = ""
 
     def add(self, event: RunEvent) -> None:
@@ -59,7 +59,7 @@ class Progress:
         self.started_at, self.status, self.finished_at = event.started_at, "running", ""
         self._decisive = decisive_measure(event.measures, plan.metrics.primary)
         modes = plan.generation.modes if plan.generation is not None else ()
-        self._mode = "e2e" if "e2e" in modes else modes[0] if modes else ""
+        self.mode = "e2e" if "e2e" in modes else modes[0] if modes else ""
         self.answer_tokens, self.replayed, self.cost = 0, 0, None
         self.values = {name: [] for name in event.measures}
 
@@ -75,7 +75,7 @@ class Progress:
         self.errors_in_a_row = 0
         if trace.answered is not None:
             self._count(trace.answered)
-            if trace.answered.mode != self._mode:
+            if trace.answered.mode != self.mode:
                 return
         for name, value in trace.scores.items():
             if value is not None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -24,17 +23,30 @@ _RESULTS_IN_OUTLINE = 12
 
 def recorded_run(store: Store, run_id: str) -> RecordedRun:
     """One run, whole: about 30 KB a case for a hybrid run of depth 100."""
-    row = store.run(run_id)
-    # A large run is read in pages with the file free between them, so that nobody's writing waits for it.
-    with store.session() if row.cases <= _SHORT_RUN else nullcontext():
-        return _assembled(store, row, store.cases_of(run_id), store.traces(run_id))
+    return _read(store, run_id, lambda row: _assembled(store, row, store.cases_of(run_id), store.traces(run_id)))
 
 
 def outlined_run(store: Store, run_id: str) -> RecordedRun:
-    """One retrieval run with what summaries and misses read: scores, errors and the first results, but no channels."""
-    row = store.run(run_id)
-    with store.session() if row.cases <= _SHORT_RUN else nullcontext():
-        return _assembled(store, row, store.cases_of(run_id), map(_outline, store.traces(run_id)))
+    """One run with what summaries and misses read: scores, errors and the first results, but no channels.
+
+    Of the generation tier it is whole: what its reports show is in the answers.
+    """
+
+    def assemble(row: RunRecord) -> RecordedRun:
+        traces = store.traces(run_id)
+        kept = traces if row.tier == "generation" else map(_outline, traces)
+        return _assembled(store, row, store.cases_of(run_id), kept)
+
+    return _read(store, run_id, assemble)
+
+
+def _read(store: Store, run_id: str, assemble: Callable[[RunRecord], RecordedRun]) -> RecordedRun:
+    """A short run is read in one opening of the file; a long one in pages, so that nobody's writing waits for it."""
+    with store.session():
+        row = store.run(run_id)
+        if row.cases <= _SHORT_RUN:
+            return assemble(row)
+    return assemble(row)
 
 
 def run_slices(store: Store, run_id: str) -> Iterator[RecordedRun]:

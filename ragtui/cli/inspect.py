@@ -72,7 +72,7 @@ def show(
         from ragtui.analysis.separation import separation_rows
 
         rows = separation_rows(recorded)
-        _print(listing.separation_table(rows), as_json, {"separation": rows})
+        _print(listing.separation_report(rows), as_json, {"separation": rows})
     elif lost:
         from ragtui.analysis.attribution import attribute, attribution
         from ragtui.cli.diagnosing import lost_report

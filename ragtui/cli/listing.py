@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Group
+
 from ragtui.cli.render import STATUS_GLYPHS, number, safe, table
 from ragtui.ids import short
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
     from ragtui.analysis.recorded import RecordedRun
@@ -91,13 +94,17 @@ def errors_table(run: RecordedRun) -> Table:
     return made
 
 
-def separation_table(rows: Sequence[Separation]) -> Table:
-    """A row a score axis: medians, the area under the curve, and the threshold that separates best."""
+def separation_report(rows: Sequence[Separation]) -> RenderableType:
+    """A row a score axis: medians, the area under the curve, the cut that separates best and what it keeps.
+
+    Below, the setting that each axis calibrates.
+    """
     right = ("relevant", "other", "refusal", "AUC", "cut at", "keeps", "and other")
-    made = table("score", *right, "calibrates", right=right, flexible=("calibrates",))
+    made = table("score", *right, right=right, flexible=("score",))
     for row in rows:
         made.add_row(
-            row.name, number(row.relevant.p50), number(row.irrelevant.p50), number(row.refusals.p50), number(row.auc),
-            number(row.threshold, 4), number(row.kept_relevant, 2), number(row.kept_irrelevant, 2), row.setting,
+            safe(row.name), number(row.relevant.p50), number(row.irrelevant.p50), number(row.refusals.p50),
+            number(row.auc), number(row.threshold, 4), number(row.kept_relevant, 2), number(row.kept_irrelevant, 2),
         )  # fmt: skip
-    return made
+    settings = [safe(f"{row.name} calibrates {row.setting}") for row in rows]
+    return Group(made, *settings)

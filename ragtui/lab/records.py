@@ -71,13 +71,8 @@ class Records:
         return recorded_run(store, run_id)
 
     def outlined(self, name: str) -> RecordedRun:
-        """A run with what its summary and its misses need: a large one takes a tenth of the memory of `recorded`.
-
-        Of the generation tier it is whole: what its reports show is in the answers.
-        """
-        store, run_id = self.resolve(name)
-        whole = store.run(run_id).tier == "generation"
-        return recorded_run(store, run_id) if whole else outlined_run(store, run_id)
+        """A run with what its summary and its misses need: a large one takes a tenth of the memory of `recorded`."""
+        return outlined_run(*self.resolve(name))
 
     def slices(self, name: str) -> Iterator[RecordedRun]:
         """A run as several of up to a thousand finished cases, for what looks at one case after another."""

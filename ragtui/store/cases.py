@@ -197,7 +197,7 @@ def detail(connection: DuckDBPyConnection, run_id: str, case_id: str) -> CaseDet
     except InvalidInput:
         return CaseDetail(case=case, index=row[0], trace=None, chunks={})
     stages = (*told.channels.values(), told.fused, told.floor, told.collapse, told.results)
-    ordinals = {chunk for hits in stages if hits is not None for chunk in hits.chunks}
+    ordinals = {chunk for hits in stages if hits is not None for chunk in hits.chunks} | told.chunks()
     return CaseDetail(case=case, index=row[0], trace=told, chunks=chunks(connection, run_id, ordinals))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from ragtui.artifacts.recipes import Lexical
+from ragtui.experiment.cases import CaseName, parse_case
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.store.cases import CaseDetail
 from ragtui.store.rows import RunRecord
@@ -55,7 +57,8 @@ class Score(msgspec.Struct, frozen=True):
 
 class CaseView(msgspec.Struct, frozen=True, kw_only=True):
     """One case as it is shown. `timings` are milliseconds in the order of the pipeline; `lost` is where
-    the gold was lost, `words` the question's terms as `stemmer` cuts them."""
+    the gold was lost, `words` the question's terms as `stemmer` cuts them. `searched` is whether the retriever was
+    asked: not in the modes `oracle` and `noretrieval`."""
 
     run_id: str
     case: EvaluationCase
@@ -73,6 +76,7 @@ class CaseView(msgspec.Struct, frozen=True, kw_only=True):
     words: frozenset[str]
     stemmer: Stemmer
     answer: AnswerTrace | None = None
+    searched: bool = True
 
 
 class Mark(msgspec.Struct, frozen=True, order=True):
@@ -90,6 +94,7 @@ def case_view(store: Store, record: RunRecord, case_id: str) -> CaseView:
     relevance = record.specification.plan.metrics.relevance
     trace = detail.trace
     asked = detail.case.query if trace is None or not trace.query else trace.query
+    searched = retrieves(record, case_id)
     stemmer = _stemmer(record.specification.plan.lexical)
     return CaseView(
         run_id=record.run_id,
@@ -98,7 +103,8 @@ def case_view(store: Store, record: RunRecord, case_id: str) -> CaseView:
         status="pending" if trace is None else trace.status,
         error=None if trace is None else trace.error,
         asked=asked,
-        stages=_stages(detail, relevance),
+        stages=_stages(detail, relevance, searched),
+        searched=searched,
         scores=_scores(record, detail),
         notes=() if trace is None else tuple(trace.notes),
         timings=() if trace is None else tuple(trace.timings.items()),
@@ -165,7 +171,21 @@ def _stemmer(lexical: Lexical) -> Stemmer:
     return Stemmer(lexical)
 
 
-def _stages(detail: CaseDetail, relevance: int) -> tuple[Stage, ...]:
+def case_name(case_id: str) -> CaseName | None:
+    """The parts of a generation case's id; None for a case of the retrieval tier."""
+    try:
+        return parse_case(case_id)
+    except ValueError:
+        return None
+
+
+def retrieves(record: RunRecord, case_id: str) -> bool:
+    """Whether the case asks the retriever: one of the retrieval tier, or of a mode that injects what was found."""
+    name = case_name(case_id) if record.tier == "generation" else None
+    return name is None or name.mode in ("e2e", "mock")
+
+
+def _stages(detail: CaseDetail, relevance: int, searched: bool) -> tuple[Stage, ...]:
     """The lists that ran, in order. Fusion of one channel and a last stage that changes nothing are left out."""
     trace = detail.trace
     if trace is None:
@@ -174,11 +194,13 @@ def _stages(detail: CaseDetail, relevance: int) -> tuple[Stage, ...]:
     for name, hits in (("fused", trace.fused), ("floor", trace.floor), ("collapse", trace.collapse)):
         if hits is not None and (name != "fused" or len(trace.channels) > 1):
             lists.append((name, hits))
-    lists.append(("results", trace.results))
+    if searched:
+        lists.append(("results", trace.results))
     if trace.answered is not None:
         scores = dict(zip(trace.results.chunks, trace.results.scores, strict=True))
-        context = trace.answered.context
-        lists.append(("context", Hits(context, [scores.get(chunk, 0.0) for chunk in context])))
+        for name, chunks in (("context", trace.answered.context), ("dropped", trace.answered.dropped)):
+            if chunks or name == "context":
+                lists.append((name, Hits(chunks, [scores.get(chunk, math.nan) for chunk in chunks])))
     return tuple(Stage(name=name, hits=_hits(detail, hits, relevance)) for name, hits in lists)
 
 
@@ -218,7 +240,9 @@ def recorded_case(record: RunRecord, detail: CaseDetail) -> RecordedRun:
 
 
 def _lost(record: RunRecord, detail: CaseDetail) -> tuple[Miss, ...]:
-    """What analysis says of the judgments that the results do not hold."""
+    """What analysis says of the judgments that the results do not hold; nothing where nothing was looked for."""
     from ragtui.analysis.attribution import attribute
 
+    if not retrieves(record, detail.case.id):
+        return ()
     return tuple(attribute(recorded_case(record, detail)))

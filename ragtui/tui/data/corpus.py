@@ -108,6 +108,9 @@ def retrieved_documents(lab: Lab) -> tuple[str, frozenset[str]] | None:
                 continue
             assert store is not None
             chunks = {chunk for trace in store.traces(row.run_id) for chunk in trace.results.chunks}
+            if row.tier == "generation" and not chunks:
+                # None of its modes asked the retriever.
+                continue
             found = store.chunks(row.run_id, chunks)
             return row.run_id, frozenset(chunk.doc for chunk in found.values())
     return None

@@ -61,10 +61,21 @@ def answer_text(view: CaseView) -> str:
         *([f"THINKING\n{answer.thinking}"] if answer.thinking else []),
         "MUST HOLD\n" + ("\n".join(view.case.must_include) or "–"),
         "MUST NOT HOLD\n" + ("\n".join(view.case.must_not_include) or "–"),
-        f"TOKENS\nprompt {usage.prompt_tokens} (estimated {answer.estimated_tokens}), answer {usage.completion_tokens}",
+        f"TOKENS\nprompt {_count(usage.prompt_tokens)} (estimated {answer.estimated_tokens}), "
+        f"answer {_count(usage.completion_tokens)}",
+        *([f"CONTEXT\n{_names(view, answer.context)}"] if answer.context else []),
+        *([f"DROPPED\n{_names(view, answer.dropped)}"] if answer.dropped else []),
         *(f"PROMPT · {message.role}\n{message.content}" for message in answer.messages),
     ]
     return "\n\n".join(parts)
+
+
+def _count(tokens: int | None) -> str:
+    return "not counted" if tokens is None else str(tokens)
+
+
+def _names(view: CaseView, ordinals: list[int]) -> str:
+    return "\n".join(view.chunks[chunk].name if chunk in view.chunks else f"chunk {chunk}" for chunk in ordinals)
 
 
 def manifest(record: RunRecord) -> str:

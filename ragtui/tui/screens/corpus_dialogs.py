@@ -122,7 +122,9 @@ def _judged(preview: Preview, start: int, end: int) -> Content:
 def health_text(health: SuiteHealth | None) -> Content:
     """What the runs say of the questions, each list with its first dozen."""
     if health is None:
-        return Content("No run over this corpus is recorded yet. Press 2 to make one; two different plans tell most.")
+        return Content(
+            "No retrieval run over this corpus is recorded yet. Press 2 to make one; two different plans tell most."
+        )
     sections: list[tuple[str, str, list[Content]]] = [
         (
             "Questions that decide",

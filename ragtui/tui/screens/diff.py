@@ -13,11 +13,13 @@ from textual.widgets import Static
 
 from ragtui.tui.data import diff as data
 from ragtui.tui.data import trace
-from ragtui.tui.data.diff import DiffView, PairView, Question, Side
+from ragtui.tui.data.diff import DiffView, PairView, Question
 from ragtui.tui.data.trace import RunLine, RunView
 from ragtui.tui.messages import Failed, Loaded, ShowDiff
 from ragtui.tui.screens.diff_pair import DIFF_KEYS, PairOfRuns
 from ragtui.tui.widgets import diff_rows
+from ragtui.tui.widgets.answer_text import whole_answer
+from ragtui.tui.widgets.beside import BesideDialog, Side
 from ragtui.tui.widgets.lazy_table import LazyTable
 from ragtui.tui.widgets.pair_pane import PairPane
 from ragtui.tui.widgets.section_list import SectionList
@@ -35,7 +37,7 @@ class DiffScreen(PairOfRuns):
     HELP = """Did the change make it better? The new run against its baseline, or against any run: what differs in the
         specifications first, then each measure with its change, interval, wins and losses, then tags, then the cases
         that flipped. ★ is the measure that decides, ◆ one that guards. Enter on a measure lists its questions, worst
-        first; enter on a question shows both rankings side by side."""
+        first; enter on a question shows both rankings side by side, and for runs that ask a model both answers."""
     CSS_PATH = "diff.tcss"
     BINDINGS: ClassVar[list[Any]] = DIFF_KEYS
 
@@ -125,6 +127,8 @@ class DiffScreen(PairOfRuns):
             return self.level != "summary"
         if action in ("step", "trace"):
             return self.level == "pair"
+        if action == "answers":
+            return self.level == "pair" and self.pair is not None and self.pair.new.row.tier == "generation"
         return self.view is not None if action == "copy" else True
 
     def action_back(self) -> None:
@@ -246,6 +250,16 @@ class DiffScreen(PairOfRuns):
             if self._from == "questions":
                 self.query_one("#diff-questions", LazyTable).go(place)
 
+    def action_answers(self) -> None:
+        """Both answers, whole."""
+        view = self.query_one(PairPane).view
+        if view is not None:
+            sides = [
+                Side(name, f"{name} {side.run_id} {side.case.id}", whole_answer(side))
+                for name, side in (("base", view.base), ("new", view.new))
+            ]
+            self.app.push_screen(BesideDialog("Answers", inert(view.new.case.query, "bold", 400), sides, "new"))
+
     def action_trace(self) -> None:
         """The question in the new run."""
         if self.pair is not None and self.list:
@@ -271,7 +285,7 @@ class DiffScreen(PairOfRuns):
             self.ragtui.copy("\t".join(cell.plain.strip() for cell in row.cells))
 
 
-def _side(side: Side, width: int) -> Text:
+def _side(side: data.Side, width: int) -> Text:
     star = "★ " if side.baseline else ""
     return Text(f"{star}{side.row.run_id} ", style="bold", end="") + inert(
         side.row.name or "unnamed", "not bold", max(width - 16, 6)

@@ -17,7 +17,8 @@ from ragtui.tui.data import trace as data
 from ragtui.tui.data.case import CaseView
 from ragtui.tui.data.trace import CaseOrder, CaseQuery, RunLine, RunView
 from ragtui.tui.messages import Failed, Loaded, ShowRun
-from ragtui.tui.screens.trace_filters import TRACE_KEYS, Filters
+from ragtui.tui.screens.trace_answers import Answers
+from ragtui.tui.screens.trace_filters import TRACE_KEYS
 from ragtui.tui.widgets import cases_pane
 from ragtui.tui.widgets.case_pane import CasePane
 from ragtui.tui.widgets.cases_pane import CasesPane
@@ -34,14 +35,15 @@ _MOVING = 0.08
 _NO_RUN = "No run is recorded yet. Press 2 to launch one, or leave and type: ragtui run hybrid"
 
 
-class TraceScreen(Filters):
+class TraceScreen(Answers):
     """Three levels deep; `enter` goes in, `escape` comes out. On a wide screen the cases stay beside the case."""
 
     MODE = "trace"
     TITLE_WORDS = "Trace"
     HELP = """What happened: choose a run, then a case, then look at it stage by stage. Cases are narrowed by words, tag
         and outcome, and sorted by any measure. A case shows each channel's hits side by side, what fusion and the later
-        stages made of them, the text of the chunk under the cursor, and where the gold was lost."""
+        stages made of them, the text of the chunk under the cursor, and where the gold was lost. In a run that asks a
+        model, a shows the answer with its prompt, and o the golden in every mode, side by side."""
     CSS_PATH = "trace.tcss"
     BINDINGS: ClassVar[list[Any]] = TRACE_KEYS
 
@@ -117,7 +119,7 @@ class TraceScreen(Filters):
             return self.level == "case"
         if action == "back":
             return self.level != "runs"
-        if action == "answer":
+        if action in ("answer", "modes"):
             return self.level == "case" and self.view is not None and self.view.record.tier == "generation"
         if action in ("manifest", "diff"):
             return self.level != "runs" or bool(self.lines)
@@ -235,6 +237,10 @@ class TraceScreen(Filters):
         if self.view is not None:
             self.fetch("case", partial(data.open_case, self.ragtui.lab, self.view, case_id))
 
+    def open_mode(self, case_id: str) -> None:
+        """Another mode of the golden that is shown."""
+        self._fetch_case(case_id)
+
     def action_step(self, by: int) -> None:
         """The case above or below in the list."""
         table = self.query_one(CasesPane).table
@@ -257,12 +263,6 @@ class TraceScreen(Filters):
 
     def _got_manifest(self, view: RunView) -> None:
         self.app.push_screen(DocumentDialog(f"Manifest of {view.record.run_id}", documents.manifest(view.record)))
-
-    def action_answer(self) -> None:
-        """Show the answer and its prompt."""
-        view = self.query_one(CasePane).view
-        if view is not None:
-            self.app.push_screen(DocumentDialog(f"Answer to {view.case.id}", documents.answer_text(view)))
 
     def action_diff(self) -> None:
         """Compare with the baseline."""

@@ -30,6 +30,8 @@ def _key(
 
 TRACE_KEYS: list[Any] = [
     _key("escape,backspace", "back", "Back", "back", "Back to the cases, or to the runs."),
+    _key("a", "answer", "Answer", "answer", "The answer with its patterns marked, and the prompt as sent."),
+    _key("o", "modes", "Modes", "modes", "The same golden in every mode, side by side."),
     _key("slash", "filter", "Filter", "filter", "Narrow the cases by words of question, id or tag.", "/"),
     _key("w", "which", "Which", "which", "All cases, missed ones, errors, or those that changed against the baseline."),
     _key("t", "tag", "Tag", "tag", "Only cases with one tag."),
@@ -38,7 +40,6 @@ TRACE_KEYS: list[Any] = [
     _key("right_square_bracket", "step(1)", "Next case", "next", "The next case of the list.", "]"),
     _key("left_square_bracket", "step(-1)", "Case before", "previous", "The case before in the list.", "[", False),
     _key("m", "manifest", "Manifest", "manifest", "The exact specification that produced the run, and where it ran."),
-    _key("a", "answer", "Answer", "answer", "The answer, the prompt as it was sent, and what the answer must hold."),
     _key("d", "diff", "Diff", "diff", "Compare the run with its baseline on the Diff screen."),
     _key("y", "copy", "Copy", "copy", "Copy what is under the cursor: a run's id, a case's id, a chunk."),
     _key("e", "export", "Export", "export", "Write the case as JSON, as `ragtui trace --json` prints it."),

@@ -11,6 +11,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 
 from ragtui.tui.data.case import CaseView, Hit, marks
+from ragtui.tui.widgets.answer_text import answer_line
 from ragtui.tui.widgets.case_text import marked_text, scores_block, scores_line, timing_line
 from ragtui.tui.widgets.stage_grid import RELEVANT, StageGrid
 from ragtui.tui.widgets.text import inert
@@ -152,19 +153,18 @@ def _nothing(view: CaseView) -> str:
     return "This stage has no hit."
 
 
-def question_text(view: CaseView) -> Text:
-    """The question, what was asked instead if that differs, and the error that ended the case."""
+def question_text(view: CaseView, *, answered: bool = True) -> Text:
+    """The question, what was asked instead if that differs, the error that ended the case, and its answer."""
     text = Text(end="")
     if view.error is not None:
         text.append("✗ ").append_text(inert(f"{view.error.kind}: {view.error.message}")).append("\n")
     elif view.case.turns:
         text.append(f"after {len(view.case.turns)} turn{'s' if len(view.case.turns) > 1 else ''}: ", "dim")
     text.append_text(inert(view.case.query))
-    if view.answer is not None:
-        passed = {True: "✓ passed", False: "✗ failed", None: "– unjudged"}[view.answer.passed]
-        text.append("\n").append(f"{passed}  ", "bold").append_text(
-            inert(view.answer.text or "(empty answer)", "not bold", 300)
-        )
+    if answered and view.answer is not None:
+        said = answer_line(view, 300)
+        said.stylize_before("not bold")
+        text.append("\n").append_text(said)
     if view.asked != view.case.query and view.error is None:
         text.append("   asked: ", "not bold dim").append_text(inert(view.asked, "not bold"))
     return text
@@ -196,6 +196,8 @@ def lost_lines(view: CaseView, width: int, most: int | None) -> Text:
         return Text("not executed", style="dim")
     if view.error is not None:
         return Text("")
+    if not view.searched:
+        return Text("nothing was searched for in this mode", style="dim")
     if not view.lost:
         return Text("✓ no gold was lost" if view.case.answerable else "", style="dim")
     lines = [_lost_line(miss, width) for miss in view.lost]

@@ -10,6 +10,7 @@ from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from ragtui.store.rows import CaseRow
+from ragtui.tui.data.case import case_name
 from ragtui.tui.data.trace import KIND_WORDS, CaseOrder, CaseQuery, RunView
 from ragtui.tui.widgets.cells import Column, Row
 from ragtui.tui.widgets.lazy_table import LazyTable
@@ -70,6 +71,7 @@ def columns(view: RunView) -> list[Column]:
         Column("case", "case", 22, rank=1),
         Column("query", "question", least=44),
         Column("tags", "tags", 20, rank=3),
+        *([Column("mode", "mode", 13)] if view.record.tier == "generation" else []),
         *([Column(view.decisive, view.decisive, max(len(view.decisive), 5), right=True)] if view.decisive else []),
         *(Column(name, name, max(len(name), 5), right=True, rank=4 + place) for place, name in enumerate(others)),
     ]
@@ -90,6 +92,9 @@ def rows(view: RunView, page: Sequence[CaseRow]) -> list[Row]:
             question,
             inert(", ".join(row.tags), width=80),
         ]
+        if view.record.tier == "generation":
+            name = case_name(row.case)
+            cells.append(Text(f"{name.mode}#{name.repeat}" if name is not None else "", end=""))
         cells += [Text(value(row.scores.get(name)), end="") for name in names]
         made.append(Row(row.case, tuple(cells)))
     return made

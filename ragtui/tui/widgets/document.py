@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
@@ -28,9 +29,11 @@ class DocumentDialog(ModalScreen[None]):
     DocumentDialog VerticalScroll { height: 1fr; max-height: 100%; }
     """
 
-    def __init__(self, title: str, text: str) -> None:
+    def __init__(self, title: str, text: str, shown: Text | None = None) -> None:
+        """`shown` stands for the text on the screen, inert, where parts of it are set off."""
         super().__init__()
         self._title, self._text = title, text
+        self._shown = inert_block(text) if shown is None else shown
 
     def compose(self) -> ComposeResult:
         """The text."""
@@ -38,7 +41,7 @@ class DocumentDialog(ModalScreen[None]):
             box.border_title = inert(self._title)
             box.border_subtitle = "y copies · esc closes"
             with VerticalScroll():
-                yield Static(inert_block(self._text), markup=False)
+                yield Static(self._shown, markup=False)
 
     def on_mount(self) -> None:
         """Arrow keys scroll."""

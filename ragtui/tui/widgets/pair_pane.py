@@ -8,8 +8,9 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from ragtui.tui.data.case import CaseView, marks
+from ragtui.tui.data.case import CaseView, case_name, marks
 from ragtui.tui.data.diff import PairView
+from ragtui.tui.widgets.answer_text import answer_line
 from ragtui.tui.widgets.case_pane import ChunkPane, golden_line, lost_lines, question_text
 from ragtui.tui.widgets.case_text import marked_text
 from ragtui.tui.widgets.stage_grid import StageGrid
@@ -24,6 +25,8 @@ class PairPane(Vertical):
     PairPane > Static { height: auto; max-height: 2; padding: 0 1; }
     PairPane > #pair-question { text-style: bold; }
     PairPane > .line { height: 1; }
+    PairPane > .answer { height: auto; max-height: 3; }
+    PairPane > .answer.-none { display: none; }
     PairPane > StageGrid { height: 5fr; min-height: 4; }
     PairPane > ChunkPane { height: 4fr; min-height: 4; }
     """
@@ -40,6 +43,8 @@ class PairPane(Vertical):
         yield Static(id="pair-score", classes="line", markup=False)
         yield Static(id="pair-base", classes="line", markup=False)
         yield Static(id="pair-new", classes="line", markup=False)
+        yield Static(id="pair-base-answer", classes="answer -none", markup=False)
+        yield Static(id="pair-new-answer", classes="answer -none", markup=False)
         yield StageGrid(id="pair-grid")
         yield ChunkPane(Static(id="pair-text", markup=False), classes="pane", id="pair-chunk")
 
@@ -58,11 +63,14 @@ class PairPane(Vertical):
         if self.view is None:
             return
         width = max(self.size.width - 2, 10)
-        self.query_one("#pair-question", Static).update(question_text(self.view.new))
+        self.query_one("#pair-question", Static).update(question_text(self.view.new, answered=False))
         self.query_one("#pair-golden", Static).update(golden_line(self.view.new, width))
         self.query_one("#pair-score", Static).update(self._scores(width))
         for side, view in (("base", self.view.base), ("new", self.view.new)):
             self.query_one(f"#pair-{side}", Static).update(_side(side, view, width))
+            answer = self.query_one(f"#pair-{side}-answer", Static)
+            answer.set_class(case_name(view.case.id) is None or (view.answer is None and view.error is None), "-none")
+            answer.update(Text(f"{side:<5}", style="bold", end="") + answer_line(view, 3 * width - 5))
 
     def _scores(self, width: int) -> Text:
         assert self.view is not None

@@ -36,6 +36,8 @@ def run_rows(lines: Sequence[RunLine]) -> list[Row]:
             name = Text("★ ", style="bold", end="") + inert(
                 f"{row.name or 'unnamed'} (baseline {line.baseline})", "not bold"
             )
+        if row.tier == "generation":
+            name.append("  answers", "dim")
         cells = [
             Text(row.run_id), Text(f"{STATUS_GLYPHS[row.status]} {row.status}"), name, Text(when(row.started_at)),
             Text(f"{row.cases:,}"), Text(f"{row.errors:,}" if row.errors else "–"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -275,7 +276,8 @@ class StageGrid(Widget, can_focus=True):
         if on:
             style = base + self.get_component_rich_style("grid--cursor" if self.has_focus else "grid--cursor-blurred")
         lead = "▸" if on else ("»" if same else " ")
-        score = f" {hit.score:.4f}" if size >= 30 else ""
+        # What was injected without a search has no score.
+        score = f" {hit.score:.4f}" if size >= 30 and not math.isnan(hit.score) else ""
         score = f" {hit.note}{score}" if hit.note else score
         front = f"{lead}{hit.rank:>3} {glyph(hit)} "
         room = size - len(front) - len(score)
