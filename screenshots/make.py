@@ -141,4 +141,6 @@ async def shown(pilot: Any, words: str) -> None:
 
 
 if __name__ == "__main__":
+    if any(argument.startswith("-") for argument in sys.argv[1:]):
+        sys.exit(__doc__)
     main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent)

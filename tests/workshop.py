@@ -27,6 +27,8 @@ TOPICS = (
     "lantern",
 )  # fmt: skip
 _FILLER = ["the", "crew", "keeps", "a", "record", "of", "every", "use", "and", "reads", "it", "aloud", "before", "noon"]
+# LINES and COLUMNS stand above a terminal's own size; a process that loads readline hands them to its children.
+_DROPPED = ("CI", "NO_COLOR", "COLUMNS", "LINES", "FORCE_COLOR")
 
 RETRIEVER = '''
 """A retriever of one's own over corpus/: documents and spans by shared words, as slow as SECONDS says."""
@@ -144,7 +146,7 @@ def resume(lab: Lab, run_id: str, plan: Plan) -> RecordedRun:
 
 def environment(**changes: str) -> dict[str, str]:
     """This process's environment, without what would change how ragtui shows things."""
-    kept = {key: value for key, value in os.environ.items() if key not in ("CI", "NO_COLOR", "COLUMNS", "FORCE_COLOR")}
+    kept = {key: value for key, value in os.environ.items() if key not in _DROPPED}
     return kept | {"PYTHONPATH": str(ROOT)} | changes
 
 

@@ -135,6 +135,8 @@ def test_a_callable_is_bound_outside_the_app(workspace: Path, monkeypatch: pytes
     import sys
 
     monkeypatch.chdir(workspace)
+    # A test before this one may have imported the module of that name itself.
+    monkeypatch.delitem(sys.modules, "my_search", raising=False)
     found = preview(lab(workspace), Form(plan=str(workspace / "own.toml")))
     assert found.faults == ()
     assert found.spec_id.startswith("sha256:")

@@ -12,6 +12,7 @@ from ragtui.analysis.progress import Progress
 from ragtui.events import CaseFinished, Notice, RunEvent, RunStarted, RunStatus
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.metrics.aggregate import Estimate, mean_estimate
+from ragtui.tui.data.case import case_name
 
 _FEED = 300
 _TRAIL = 48
@@ -58,6 +59,9 @@ class LiveView(msgspec.Struct, frozen=True, kw_only=True):
     """How a followed run stands. Times are UTC ISO-8601 strings, `rate` cases a second, `eta` seconds.
 
     `status` is `interrupted` where the process died without a word. `alike` counts errors of one kind in a row.
+
+    A run of the generation tier has a `mode`, the one that measures, tags and misses are of. `fresh` and `replayed`
+    count finished cases; tokens a second and cost are of the fresh ones, None where no server told any.
     """
 
     run_id: str
@@ -85,6 +89,11 @@ class LiveView(msgspec.Struct, frozen=True, kw_only=True):
     alike: int
     alike_kind: str
     alike_message: str
+    mode: str = ""
+    tokens_per_second: float | None = None
+    fresh: int = 0
+    replayed: int = 0
+    cost: float | None = None
 
     @property
     def over(self) -> bool:
@@ -111,6 +120,7 @@ class LiveTally:
         self._alike_message = ""
         self._good = 0
         self._ended = False
+        self._fresh = 0
 
     def add(self, event: RunEvent) -> None:
         """Take one event."""
@@ -131,14 +141,15 @@ class LiveTally:
         primary = event.specification.plan.metrics.primary
         self._decisive = primary if primary in event.measures else event.measures[0]
         self._trails = {name: _Trail() for name in event.measures}
-        self._tags, self._tag_done, self._tag_total = {}, {}, {}
+        self._tags, self._tag_done, self._tag_total, self._fresh = {}, {}, {}, 0
         for index in event.pending:
-            for tag in event.cases[index].tags:
+            for tag in event.cases[index].tags if self._counts(event.cases[index].id) else ():
                 self._tag_total[tag] = self._tag_total.get(tag, 0) + 1
 
     def _finish(self, event: CaseFinished) -> None:
         trace = event.trace
-        tags: Sequence[str] = self._cases[trace.index].tags if trace.index < len(self._cases) else ()
+        counts = self._counts(trace.case)
+        tags: Sequence[str] = self._cases[trace.index].tags if counts and trace.index < len(self._cases) else ()
         for tag in tags:
             self._tag_done[tag] = self._tag_done.get(tag, 0) + 1
         if trace.error is not None:
@@ -153,17 +164,25 @@ class LiveTally:
         # An alarm that has been raised stays until as many cases in a row went well.
         if self._alike < ALIKE or self._good >= ALIKE:
             self._alike, self._alike_kind = 0, ""
-        for name, score in trace.scores.items():
+        for name, score in trace.scores.items() if counts else ():
             if score is not None and name in self._trails:
                 self._trails[name].add(score)
         for name, spent in trace.timings.items():
             self._latencies.setdefault(name, deque(maxlen=_WINDOW)).append(spent)
-        decisive = trace.scores.get(self._decisive)
+        if trace.answered is not None:
+            self._fresh += not trace.answered.replayed
+        decisive = trace.scores.get(self._decisive) if counts else None
         if decisive is not None:
             for tag in tags:
                 self._tags.setdefault(tag, []).append(decisive)
             if decisive < 1:
                 self._feed.append(FeedItem("miss", trace.case, trace.query, decisive, event.at))
+
+    def _counts(self, case_id: str) -> bool:
+        """Whether a case's scores are shown: those of one mode are, as in reports."""
+        mode = self.progress.mode
+        name = case_name(case_id) if mode else None
+        return name is None or name.mode == mode
 
     def view(self) -> LiveView | None:
         """How the run stands; None before its first event."""
@@ -206,6 +225,11 @@ class LiveTally:
             alike=self._alike,
             alike_kind=self._alike_kind,
             alike_message=self._alike_message,
+            mode=progress.mode,
+            tokens_per_second=progress.tokens_per_second(),
+            fresh=self._fresh,
+            replayed=progress.replayed,
+            cost=progress.cost,
         )
 
 

@@ -258,7 +258,14 @@ class DiffScreen(PairOfRuns):
                 Side(name, f"{name} {side.run_id} {side.case.id}", whole_answer(side))
                 for name, side in (("base", view.base), ("new", view.new))
             ]
-            self.app.push_screen(BesideDialog("Answers", inert(view.new.case.query, "bold", 400), sides, "new"))
+            head = inert(view.new.case.query, "bold", 400)
+            self.app.push_screen(BesideDialog("Answers", head, sides, "new"), self._open_answered)
+
+    def _open_answered(self, key: str | None) -> None:
+        view = self.query_one(PairPane).view
+        if key is not None and view is not None:
+            side = view.base if key == "base" else view.new
+            self.ragtui.open_trace(side.run_id, side.case.id)
 
     def action_trace(self) -> None:
         """The question in the new run."""

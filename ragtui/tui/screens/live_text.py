@@ -20,7 +20,7 @@ _TONES = {"completed": "$success", "failed": "$error", "interrupted": "$warning"
 
 
 def head(view: LiveView, width: int) -> Content:
-    """Two lines: which run this is; where it stands."""
+    """Two lines: which run this is; where it stands. A third for a run that asks a model."""
     title = Content.assemble(
         (f"{STATUS_GLYPHS[view.status]} {view.status}", f"bold {_TONES.get(view.status, '$primary')}"),
         "  ",
@@ -28,7 +28,20 @@ def head(view: LiveView, width: int) -> Content:
         (f"   run {view.run_id}   spec {short(view.spec_id, 8)}", "$secondary"),
         (f"   attempt {view.attempt}" if view.attempt > 1 else "", "$secondary"),
     )
-    return Content("\n").join([title.truncate(width, ellipsis=True), counts(view, width)])
+    lines = [title.truncate(width, ellipsis=True), counts(view, width)]
+    if view.mode:
+        lines.append(answers(view).truncate(width, ellipsis=True))
+    return Content("\n").join(lines)
+
+
+def answers(view: LiveView) -> Content:
+    """What a run of the generation tier has asked and spent, and of which mode the numbers are."""
+    parts = [Content.assemble(("answers ", "bold"), f"{view.fresh:,} fresh, {view.replayed:,} replayed")]
+    if view.tokens_per_second is not None:
+        parts.append(Content(f"{view.tokens_per_second:.0f} tokens/s"))
+    parts.append(Content(f"cost so far {view.cost:.4f}") if view.cost is not None else Content("no prices known"))
+    parts.append(Content.styled(f"numbers are {view.mode}'s", "$secondary"))
+    return Content("   ").join(parts)
 
 
 def counts(view: LiveView, width: int) -> Content:

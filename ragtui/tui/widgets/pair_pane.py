@@ -1,4 +1,4 @@
-"""One question in two runs: both rankings side by side, and the text under the cursor."""
+"""One question in two runs: both answers if there are any, both rankings, and the text under the cursor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PairPane(Vertical):
     PairPane > Static { height: auto; max-height: 2; padding: 0 1; }
     PairPane > #pair-question { text-style: bold; }
     PairPane > .line { height: 1; }
-    PairPane > .answer { height: auto; max-height: 3; }
+    PairPane > .answer { height: auto; max-height: 2; }
     PairPane > .answer.-none { display: none; }
     PairPane > StageGrid { height: 5fr; min-height: 4; }
     PairPane > ChunkPane { height: 4fr; min-height: 4; }
@@ -70,7 +70,7 @@ class PairPane(Vertical):
             self.query_one(f"#pair-{side}", Static).update(_side(side, view, width))
             answer = self.query_one(f"#pair-{side}-answer", Static)
             answer.set_class(case_name(view.case.id) is None or (view.answer is None and view.error is None), "-none")
-            answer.update(Text(f"{side:<5}", style="bold", end="") + answer_line(view, 3 * width - 5))
+            answer.update(Text(f"{side:<5}", style="bold", end="") + answer_line(view, 2 * width - 5))
 
     def _scores(self, width: int) -> Text:
         assert self.view is not None
