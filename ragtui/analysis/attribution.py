@@ -126,9 +126,10 @@ def default_cutoff(run: RecordedRun) -> int:
 
 
 def _finished(run: RecordedRun) -> Iterator[tuple[EvaluationCase, CaseTrace]]:
+    """The cases that searched: where a model was given the right documents, or none, nothing was lost."""
     for case in run.cases:
         trace = run.trace_of.get(case.id)
-        if trace is not None and trace.error is None:
+        if trace is not None and trace.error is None and trace.channels:
             yield case, trace
 
 

@@ -104,7 +104,7 @@ def artifacts(workspace: Workspace) -> Iterator[Finding]:
         freed = sum(item.record.size for item in orphans if item.record is not None)
         yield Finding(
             area="artifacts", what=f"{len(orphans)} artifacts belong to no recorded run ({_size(freed)})",
-            state="warning", meaning="They were built for plans or documents that changed since.",
+            state="warning", meaning="They were built for plans that were not run, or documents that changed since.",
             mend="ragtui corpus reset --yes",
         )  # fmt: skip
     half_built = cache.abandoned()
@@ -123,11 +123,14 @@ def artifacts(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _orphans(workspace: Workspace, stored: Iterable[StoredArtifact]) -> list[StoredArtifact]:
-    """Intact artifacts that no recorded run names; none where the store cannot tell."""
+    """Intact artifacts that no recorded run names; none before the first run and where the store cannot tell."""
     named: set[str | None] = set()
     try:
         store = Store(workspace.store, read_only=True)
-        for row in store.runs():
+        rows = store.runs()
+        if not rows:
+            return []
+        for row in rows:
             specification = store.run(row.run_id).specification
             named |= {specification.chunk_set_id, specification.bm25_id, specification.embedding_set_id}
     except RagtuiError:

@@ -42,7 +42,7 @@ def status_report(inputs: InputsReport, artifacts: Sequence[dict[str, Any]]) -> 
             {
                 "corpus": inputs.corpus_id or "not valid",
                 "documents": f"{inputs.documents} ({inputs.characters:,} characters)",
-                "problems": len(inputs.problems) or "none",
+                "problems": f"{len(inputs.problems)}: ragtui corpus check" if inputs.problems else "none",
             }
         )
     ]

@@ -111,5 +111,6 @@ def _print(findings: list[Finding]) -> None:
             lines += [Text(f"    {printable(finding.meaning)}"), Text(f"    → {printable(finding.mend)}")]
     failures = sum(finding.state == "failure" for finding in findings)
     warnings = sum(finding.state == "warning" for finding in findings)
-    lines.append(Text(f"\n{failures} failures, {warnings} warnings" if failures or warnings else "\nall is well"))
+    tally = f"{failures} failure{'s' * (failures != 1)}, {warnings} warning{'s' * (warnings != 1)}"
+    lines.append(Text(f"\n{tally}" if failures or warnings else "\nall is well"))
     console().print(Group(*lines))

@@ -26,8 +26,28 @@ def _csv(run: RecordedRun) -> bytes:
     return csv_table(run)
 
 
+def _junit(run: RecordedRun) -> bytes:
+    from ragtui.reports.junit import run_junit
+
+    return run_junit(run).encode()
+
+
+def _markdown(run: RecordedRun) -> bytes:
+    from ragtui.reports.markdown import run_markdown
+
+    return run_markdown(run).encode()
+
+
+def _html(run: RecordedRun) -> bytes:
+    from ragtui.reports.html import run_html
+
+    return run_html(run).encode()
+
+
 # Format name → the bytes of a run in it.
-FORMATS: dict[str, Callable[[RecordedRun], bytes]] = {"json": _json, "csv": _csv}
+FORMATS: dict[str, Callable[[RecordedRun], bytes]] = {
+    "json": _json, "csv": _csv, "junit": _junit, "markdown": _markdown, "html": _html,
+}  # fmt: skip
 # What a folder gets from the format `trec`: the run, its judgments, its questions.
 TREC_FILES = {"trec": "run.trec", "qrels": "qrels.txt", "topics": "topics.jsonl"}
 

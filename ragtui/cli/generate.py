@@ -90,11 +90,12 @@ def generate(
     from ragtui.analysis.compare import compare
     from ragtui.cli.context import running_lab, workspace_of
     from ragtui.cli.executing import execute
-    from ragtui.cli.generation_plans import told_apart, with_generation
+    from ragtui.cli.generation_plans import told_apart
     from ragtui.cli.outcomes import emit, outcome, parse_floors, verdict_code
     from ragtui.cli.plans import chosen_plan
     from ragtui.cli.reporting import write_reports
     from ragtui.experiment.editing import edit
+    from ragtui.experiment.generating import with_generation
     from ragtui.experiment.validate import check_plan
     from ragtui.lab import Spending
 

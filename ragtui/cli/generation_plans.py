@@ -1,18 +1,13 @@
-"""From the options of `generate` and `matrix` to a plan of the generation tier."""
+"""What the first argument of `generate` means: a plan or a model."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
-
-import msgspec
 
 from ragtui.cli.plans import PLAN_SUFFIXES
 from ragtui.errors import InvalidInput
-from ragtui.experiment.generation import MOCK, MODES, Generation, Judge, Mode
-from ragtui.experiment.plan import Metrics, Plan
+from ragtui.experiment.generation import MOCK
 from ragtui.experiment.presets import PRESETS
-from ragtui.providers.select import SERVERS
 from ragtui.settings import Workspace
 
 
@@ -30,57 +25,3 @@ def told_apart(what: str, model: str | None, workspace: Workspace) -> tuple[str,
     if model is not None and model != what:
         raise InvalidInput(f"Two models are named: {what} and {model}.", "Name a plan and --model, or a model alone.")
     return "hybrid", what
-
-
-def with_generation(
-    plan: Plan,
-    workspace: Workspace,
-    model: str | None,
-    mode: str | None,
-    all_modes: bool,
-    repeats: int | None,
-    no_rewrite: bool,
-    judge: str | None = None,
-) -> Plan:
-    """The plan with its generation recipe as the options say; what they leave open stays as the plan has it."""
-    recipe = plan.generation or Generation(model=model or _only_model(workspace, mode), repeats=0)
-    if model is not None:
-        recipe = msgspec.structs.replace(recipe, model=model)
-    if judge is not None:
-        recipe = msgspec.structs.replace(recipe, judge=Judge(model=judge))
-    modes = _modes(mode, all_modes, recipe)
-    if mode == MOCK and model is None:
-        recipe = msgspec.structs.replace(recipe, model=MOCK)
-    metrics = plan.metrics
-    if plan.generation is None and metrics == Metrics(measures=metrics.measures, relevance=metrics.relevance):
-        # A plan that says nothing of its gates is judged by its answers.
-        metrics = msgspec.structs.replace(metrics, primary="correctness", guards=("refusalCorrectness",))
-    count = repeats if repeats is not None else recipe.repeats or (1 if recipe.model == MOCK else 3)
-    rewrite = recipe.rewrite and not no_rewrite
-    return msgspec.structs.replace(
-        plan, metrics=metrics, generation=msgspec.structs.replace(recipe, modes=modes, repeats=count, rewrite=rewrite)
-    )
-
-
-def _only_model(workspace: Workspace, mode: str | None) -> str:
-    """The model where none is named: the workspace's only one."""
-    if mode == MOCK:
-        return MOCK
-    able = sorted(name for name, profile in workspace.profiles.items() if profile.kind in SERVERS)
-    if len(able) == 1:
-        return able[0]
-    known = ", ".join([MOCK, *able])
-    raise InvalidInput("No model is named.", f"Say --model NAME ({known}); mock needs no server.")
-
-
-def _modes(text: str | None, all_modes: bool, recipe: Generation) -> tuple[Mode, ...]:
-    """The modes; an echo beside a real model is the fourth of all."""
-    if all_modes:
-        return MODES if recipe.model != MOCK else tuple(mode for mode in MODES if mode != MOCK)
-    if text is None:
-        return recipe.modes
-    named = tuple(part.strip() for part in text.split(",") if part.strip())
-    for mode in named:
-        if mode not in MODES:
-            raise InvalidInput(f"There is no mode {mode!r}.", f"Modes: {', '.join(MODES)}.")
-    return cast("tuple[Mode, ...]", named)

@@ -35,8 +35,11 @@ def show_help(
         return
     if topic not in TOPICS:
         near = difflib.get_close_matches(topic, TOPICS, 1)
-        guess = f" Did you mean {near[0]!r}?" if near else f" For a command: ragtui {topic} --help."
-        raise InvalidInput(f"There is no help topic {topic!r}.{guess}", f"Topics: {', '.join(TOPICS)}.")
+        guess = f" Did you mean {near[0]!r}?" if near else ""
+        raise InvalidInput(
+            f"There is no help topic {topic!r}.{guess}",
+            f"Topics: {', '.join(TOPICS)}. For a command: ragtui COMMAND --help.",
+        )
     text = topic_text(topic)
     if not sys.stdout.isatty():
         typer.echo(text, nl=False)

@@ -67,7 +67,9 @@ def show(
     lab = reading_lab(context)
     recorded = lab.recorded(run) if separation or lost else lab.outlined(run)
     if errors:
-        _print(listing.errors_table(recorded), as_json, {"errors": listing.errors(recorded)})
+        failed = listing.errors(recorded)
+        shown = listing.errors_table(recorded) if failed else f"No case of {recorded.run_id} failed."
+        _print(shown, as_json, {"errors": failed})
     elif separation:
         from ragtui.analysis.separation import separation_rows
 
@@ -133,7 +135,11 @@ def export(
     context: typer.Context,
     run: RunArgument,
     form: Annotated[
-        str, typer.Option("--format", help="json, csv, parquet, trec, qrels (its judgments), topics (its questions).")
+        str,
+        typer.Option(
+            "--format",
+            help="json, csv, parquet, junit, markdown, html, trec, qrels (its judgments), topics (its questions).",
+        ),
     ] = "json",
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="A file, or for trec a folder (default: stdout).")

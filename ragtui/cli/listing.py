@@ -50,8 +50,8 @@ def listed_runs(lab: Lab, limit: int) -> list[dict[str, Any]]:
 
 def runs_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
     """A row a run; where there is room, its errors and specification too."""
-    roomy = width >= 100
-    shown = _COLUMNS if roomy else _COLUMNS[:2]
+    roomy = width >= 120
+    shown = _COLUMNS if roomy else _COLUMNS[:2] if width >= 100 else _COLUMNS[:1]
     extra = ("errors", "spec") if roomy else ()
     made = table(
         "run", "status", "name", "started", "cases", *shown, *extra,
@@ -63,7 +63,7 @@ def runs_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
         made.add_row(
             row["run_id"],
             f"{STATUS_GLYPHS[row['status']]} {row['status']}",
-            safe(row["name"], 20),
+            safe(row["name"], 40),
             row["started_at"][5:16].replace("T", " "),
             str(row["cases"]),
             *values,

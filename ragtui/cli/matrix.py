@@ -120,9 +120,9 @@ def _plans(
     tags: list[str], settings: list[str],
 ) -> list[tuple[str, str, Plan, Provenance]]:  # fmt: skip
     """Model, plan's name, plan and provenance of every row; all faults come before anything is run."""
-    from ragtui.cli.generation_plans import with_generation
     from ragtui.cli.plans import chosen_plan
     from ragtui.experiment.editing import edit
+    from ragtui.experiment.generating import with_generation
     from ragtui.experiment.validate import check_plan
 
     found = []

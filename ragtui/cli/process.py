@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ragtui.cli.output import print_json, say, show_error
-from ragtui.errors import EXIT_INTERNAL, EXIT_OK, Interrupted, InvalidInput, RagtuiError
+from ragtui.errors import EXIT_INTERNAL, EXIT_OK, Interrupted, InvalidInput, RagtuiError, RunFailed
 from ragtui.settings import environment
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ def guarded(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
+    except OSError as error:
+        # Only a full disk behind a redirection gets here: files that ragtui writes have errors of their own.
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            return _fault(error, as_json)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _told(RunFailed("The output cannot be written: no space is left.", "Free some space."), False)
     except Exception as error:
         return _fault(error, as_json)
 

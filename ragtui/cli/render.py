@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.style import StyleType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from ragtui.ids import short
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ragtui.metrics.aggregate import Estimate, Summary
 
 _LEAKS = "nonEmptyRateOnRefusal"
+# Cells, with padding, below which nothing is cut as long as another can be. A run's id fits into a name.
+_LEAST, _LEAST_PROSE, _LEAST_NAME = 5, 12, 16
 STATUS_GLYPHS = {"completed": "✓", "running": "▶", "interrupted": "‖", "cancelled": "■", "failed": "✗"}
 
 
@@ -32,17 +35,52 @@ class InertTable(Table):
         shown = (Text(printable(cell)) if isinstance(cell, str) else cell for cell in cells)
         super().add_row(*shown, style=style, end_section=end_section)
 
+    def _collapse_widths(self, widths: list[int], wrapable: list[bool], max_width: int) -> list[int]:  # type: ignore[override]
+        """Rich's hook for a table that is too wide: prose gives way first, then heads, then names, numbers last."""
+        numbers = [column.justify == "right" for column in self.columns]
+        heads = [self._needed(column, longest_word=True) if each else width
+                 for column, each, width in zip(self.columns, numbers, widths, strict=True)]  # fmt: skip
+        cells = [self._needed(column, longest_word=False) if each else width
+                 for column, each, width in zip(self.columns, numbers, widths, strict=True)]  # fmt: skip
+        names = [width if each or wraps else _LEAST_NAME
+                 for each, wraps, width in zip(numbers, wrapable, widths, strict=True)]  # fmt: skip
+        prose = [_LEAST_PROSE if wraps else width for wraps, width in zip(wrapable, widths, strict=True)]
+        hardly = [_LEAST if wraps else width for wraps, width in zip(wrapable, widths, strict=True)]
+        for least in (prose, heads, names, cells, hardly, [_LEAST] * len(widths)):
+            widths = _narrowed(widths, least, max_width)
+        return widths
+
+    def _needed(self, column: Column, longest_word: bool) -> int:
+        """The width of a column's widest cell with padding; on request at least that of its head's longest word."""
+        texts = [cell.plain if isinstance(cell, Text) else str(cell) for cell in column.cells]
+        if longest_word:
+            texts += str(column.header).split()
+        return max(map(cell_len, texts), default=0) + self._get_padding_width(column._index)
+
+
+def _narrowed(widths: Sequence[int], least: Sequence[int], most: int) -> list[int]:
+    """The widths, the widest taken from first, none below its least, until their sum is no more than `most`."""
+    found = list(widths)
+    for _ in range(sum(found) - most):
+        spare = [width if width > low else 0 for width, low in zip(found, least, strict=True)]
+        if not any(spare):
+            break
+        found[spare.index(max(spare))] -= 1
+    return found
+
 
 def table(*columns: str, right: Sequence[str] = (), flexible: Sequence[str] = ()) -> Table:
     """A calm table: a rule under the head, no frame.
 
-    Where the terminal is too narrow, the `flexible` columns are cut first; numbers stay whole.
+    Where the terminal is too narrow, the `flexible` columns are cut first, then heads take two lines, then other text
+    is cut; numbers stay whole.
     """
     made = InertTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
     for name in columns:
         justify: Literal["left", "right"] = "right" if name in right else "left"
         # Rich takes width from columns that may wrap; their cells are one line each and end in an ellipsis.
-        made.add_column(printable(name), justify=justify, no_wrap=name not in flexible, overflow="ellipsis")
+        head = Text(printable(name), no_wrap=False if justify == "right" else None, overflow="ellipsis")
+        made.add_column(head, justify=justify, no_wrap=name not in flexible, overflow="ellipsis")
     return made
 
 
@@ -145,13 +183,17 @@ def _identity(run: RecordedRun) -> Text:
 
 
 def _closing(run: RecordedRun, errors: int) -> Text:
+    from ragtui.analysis.summary import misses
+
     text = Text(f"\nrun {run.run_id}", style="bold")
     if errors:
         text.append(f"   {errors} errors: ragtui show {run.run_id} --errors", style="bold")
     if run.status in ("interrupted", "cancelled", "failed") and len(run.traces) < len(run.cases):
         text.append(f"   continue: ragtui resume {run.run_id}", style="not bold")
     elif run.traces:
-        example = run.traces[0].case
+        # The worst miss of a search; answers without one say little about the plan.
+        searched = (miss.case for miss in misses(run) if run.trace_of[miss.case].channels)
+        example = next(searched, run.traces[0].case)
         look = f"ragtui trace {run.run_id} {printable(shlex.quote(example))}"
         text.append(f"   look closer: {look}", style="not bold dim")
     return text

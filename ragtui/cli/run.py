@@ -68,7 +68,18 @@ def run(
 
     recipe, provenance = chosen_plan(plan, suite, tag or [], limit, settings or [], name, note)
     floors = parse_floors(minimum or [], recipe)
+    if holdout is not None and not sweep:
+        raise InvalidInput(
+            "--holdout reports on a sweep's choice, and there is no --sweep.", "Add one, or leave it out."
+        )
     if ablate or sweep:
+        gates = {"--min": minimum, "--against": against, "--strict": strict, "--report": report_folder}
+        given = ", ".join(option for option, value in gates.items() if value)
+        if given:
+            raise InvalidInput(
+                f"{given} would not be obeyed: a series of runs is compared within itself and gates nothing.",
+                "Run the plan of your choice by itself with them.",
+            )
         from ragtui.cli import trials
 
         if ablate:

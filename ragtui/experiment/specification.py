@@ -114,7 +114,7 @@ def _sources(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:
     if missing:
         raise InvalidInput(
             f"No identity is declared for {', '.join(repr(name) for name in missing)}.",
-            "Register the callable and give it an `identity` that changes when its results may.",
+            'Give the callable an `identity` that changes when its results may: retrieve.identity = "v1".',
         )
     return {name: declared[name] for name in sorted(set(named))}
 

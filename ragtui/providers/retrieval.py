@@ -79,7 +79,8 @@ def imported_retriever(source: str) -> Callable[..., Any]:
             found = getattr(importlib.import_module(module_name), attribute)
     except Exception as error:
         raise ProviderUnavailable(
-            f"The retriever {source!r} cannot be loaded: {type(error).__name__}: {error}.", "Check the module's name."
+            f"The retriever {source!r} cannot be loaded: {type(error).__name__}: {error}.",
+            "Mend `source` or the module.",
         ) from error
     if not callable(found):
         raise InvalidInput(f"The retriever {source!r} is not callable.", "Name a function or an object with __call__.")

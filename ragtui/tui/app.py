@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import App, SystemCommand
+from textual.filter import Monochrome, NoColor
 from textual.message import Message
 from textual.screen import Screen
 
@@ -69,12 +70,17 @@ class RagtuiApp(App[int]):
         self.watch_over = Watch(self)
         self._first_mode = mode
         self._ascii = AsciiFilter(enabled=needs_ascii())
+        self._without_colour = NoColor()
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
     def get_line_filters(self) -> list[LineFilter]:
         """Textual's filters, and ours where the terminal has no Unicode."""
-        return [*super().get_line_filters(), *([self._ascii] if self._ascii.enabled else [])]
+        filters = list(super().get_line_filters())
+        if self.native_ansi_color:
+            # NO_COLOR's grey of a terminal's own foreground and background is black on black.
+            filters = [self._without_colour if isinstance(each, Monochrome) else each for each in filters]
+        return [*filters, *([self._ascii] if self._ascii.enabled else [])]
 
     def on_mount(self) -> None:
         """Show the first screen and begin to look for live runs."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ragtui.analysis.recorded import decode_recorded
+from ragtui.analysis.summary import misses
 from ragtui.lab import open_lab
 from ragtui.store.gate import Gate
 from tests.cli.conftest import Call
@@ -149,6 +150,38 @@ def test_show_separation_and_errors(recorded: Path, call: Call) -> None:
     assert 0 <= rows[0]["auc"] <= 1
     assert "calibrates" in call(recorded, "show", "--separation").out
     assert call(recorded, "show", "--errors", "--json").json == {"errors": []}
+    assert "failed." in call(recorded, "show", "--errors").out
+
+
+def test_a_run_leads_to_its_worst_miss(recorded: Path, call: Call) -> None:
+    run = open_lab(recorded).recorded("latest")
+    worst = misses(run)[0].case
+    assert worst != run.traces[0].case
+    assert f"look closer: ragtui trace {run.run_id} {worst}" in call(recorded, "show").out
+
+
+@pytest.mark.parametrize(
+    "gate", [("--min", "nDCG@10=0.5"), ("--against", "latest"), ("--report", "out"), ("--strict",)]
+)
+@pytest.mark.parametrize("series", [("--ablate",), ("--sweep", "retrieval.fusion.rank_constant=1,9")])
+def test_a_series_of_runs_refuses_gates(workspace: Path, call: Call, gate: list[str], series: list[str]) -> None:
+    told = call(workspace, "run", "hybrid", *series, *gate)
+    assert told.code == 2
+    assert f"{gate[0]} would not be obeyed" in told.err
+    assert call(workspace, "runs", "--json").json == {"runs": []}
+
+
+def test_holdout_needs_a_sweep(workspace: Path, call: Call) -> None:
+    told = call(workspace, "run", "hybrid", "--holdout", "0.3")
+    assert told.code == 2
+    assert "there is no --sweep" in told.err
+
+
+@pytest.mark.parametrize(("form", "begins"), [("junit", "<?xml"), ("markdown", "## Run "), ("html", "<!doctype html>")])
+def test_export_as_a_report(recorded: Path, call: Call, form: str, begins: str) -> None:
+    told = call(recorded, "export", "latest", "--format", form)
+    assert told.code == 0
+    assert told.out.startswith(begins)
 
 
 def test_trace(recorded: Path, call: Call) -> None:

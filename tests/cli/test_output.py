@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
 import re
 import select
+import shutil
 import subprocess
 import sys
 import time
@@ -14,9 +16,11 @@ from pathlib import Path
 
 import pytest
 import typer
+from rich.console import Console
 
 from ragtui.cli.app import app
 from ragtui.cli.display import PlainDisplay
+from ragtui.cli.render import safe, table
 from ragtui.events import CaseFinished, Notice, StageProgress
 from ragtui.inputs.text import printable
 from ragtui.lab import open_lab
@@ -195,6 +199,36 @@ def test_a_reader_that_goes_away_is_no_fault(recorded: Path) -> None:
         process.wait(30)
     assert "Traceback" not in errors
     assert "fault" not in errors
+
+
+@pytest.mark.parametrize("arguments", [("runs", "--json"), ("show",), ("export", "latest"), ("run", "bm25", "--json")])
+def test_a_full_disk_behind_stdout_is_told_in_a_line(
+    recorded: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    folder = shutil.copytree(recorded, tmp_path / "ws")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "ragtui", *arguments], cwd=folder, env=environment(), stdout=full,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    assert done.returncode == 7
+    assert done.stderr.endswith("ragtui: The output cannot be written: no space is left.\n  Free some space.\n")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_narrow_table_cuts_text_and_never_a_number(width: int) -> None:
+    made = table("measure", "a long head", "p adjusted", "why", right=("a long head", "p adjusted"), flexible=("why",))
+    made.add_row("nonEmptyRateOnRefusal" * 2, "0.123 [0.10, 0.20]", "0.7777", safe("because " * 9))
+    stream = io.StringIO()
+    Console(file=stream, width=width).print(made)
+    shown = stream.getvalue()
+    assert "0.123 [0.10, 0.20]" in shown
+    assert "0.7777" in shown
+    assert max(map(len, shown.splitlines())) <= width
+    row = shown.splitlines()[-2]
+    assert row.startswith(" nonEmptyRate")
+    assert "bec" in row
 
 
 # -- hostile text -----------------------------------------------------------------------------------------------------

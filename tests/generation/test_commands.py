@@ -70,6 +70,8 @@ def test_mock_needs_no_server(folder: Path) -> None:
     assert found["by_mode"]["oracle"]["measures"]["mustIncludeRate"]["value"] == 1
     assert found["by_mode"]["noretrieval"]["by_tag"]["fictional"]["mustIncludeRate"]["value"] == 0
     assert found["counts"]["cases"] == 60
+    lost = json.loads(ragtui(folder, "show", "latest", "--lost", "--json").stdout)
+    assert {miss["case"].partition("@")[2] for miss in lost["misses"]} <= {"e2e#1"}
     again = result(folder, "generate", "--mode", "mock")
     assert set(again["by_mode"]) == {"mock"}
     assert again["spec_id"] == result(folder, "generate", "hybrid", "--model", "mock", "--mode", "mock")["spec_id"]

@@ -97,9 +97,17 @@ def test_a_damaged_cache_of_vectors(workspace: Path, capsys: pytest.CaptureFixtu
 
 
 def test_artifacts_that_no_run_names(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["-w", str(workspace), "corpus", "ingest", "bm25"]) == 0
+    assert main(["-w", str(workspace), "run", "bm25"]) == 0
+    assert main(["-w", str(workspace), "corpus", "ingest", "bm25", "--set", "lexical.stemming=false"]) == 0
     _, findings = examined(workspace, capsys)
     assert "belong to no recorded run" in bad(findings)[0]["what"]
+
+
+def test_artifacts_that_wait_for_the_first_run_are_no_finding(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["-w", str(workspace), "corpus", "ingest"]) == 0
+    assert bad(examined(workspace, capsys)[1]) == []
 
 
 def test_wrong_settings_are_a_finding(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:

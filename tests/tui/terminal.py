@@ -70,23 +70,22 @@ class Terminal:
         """Send the process a signal."""
         self._process.send_signal(number)
 
-    def wait_for(self, words: str | Callable[[Terminal], bool], seconds: float = 20.0) -> None:
+    def wait_for(self, words: str | Callable[[Terminal], bool], seconds: float = 60.0) -> None:
         """Read until the screen shows the words or something is so; AssertionError with the screen if it never does."""
         deadline = time.monotonic() + seconds
         while not (words in self.screen() if isinstance(words, str) else words(self)):
             assert time.monotonic() < deadline, f"never came: {words}\n{self.screen()}"
             self.read(0.05)
 
-    def wait_end(self, seconds: float = 15.0) -> int:
-        """Read until the process has ended; its exit code, negative for a signal."""
+    def wait_end(self, seconds: float = 60.0) -> int:
+        """Read until the process has ended and the terminal is restored, if it ever is; the exit code, negative for a
+        signal."""
         deadline = time.monotonic() + seconds
         while (code := self._process.poll()) is None:
             assert time.monotonic() < deadline, f"it does not end\n{self.screen()}"
             self.read(0.05)
-        for _ in range(20):
+        while not self.restored() and time.monotonic() < deadline:
             self.read(0.05)
-            if self.restored():
-                break
         return code
 
     def restored(self) -> bool:

@@ -19,7 +19,7 @@ from ragtui.tui.dialogs import ErrorDialog
 from ragtui.tui.screens.corpus import CorpusScreen
 from ragtui.tui.screens.corpus_dialogs import HealthDialog, PreviewDialog, preview_text
 from ragtui.tui.widgets.rows import RowList
-from tests.tui.trace_samples import app, record, shown, until
+from tests.tui.trace_samples import app, at_rest, press, record, shown, until
 from tests.workshop import make_workspace, ragtui, sample_documents, sample_goldens, write_suite
 
 
@@ -36,6 +36,7 @@ async def loaded(pilot: Pilot[Any]) -> CorpusScreen:
     screen = pilot.app.screen
     assert isinstance(screen, CorpusScreen)
     await until(pilot, lambda: screen.inputs is not None and bool(screen.artifacts))
+    await at_rest(pilot)
     return screen
 
 
@@ -153,7 +154,7 @@ async def test_every_problem_is_shown_with_file_and_line(workspace: Path) -> Non
         assert "2 problems" in text
         assert not screen.check_action("ingest", ()) or screen.inputs.report.corpus_id is not None
         screen.query_one("#problems", RowList).focus()
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: isinstance(running.screen, ErrorDialog))
         assert "[red]gone[/red]" in "\n".join(shown(running))
 
@@ -163,12 +164,12 @@ async def test_ingest_builds_and_reset_asks_before_it_deletes(workspace: Path) -
     artifacts = workspace / ".ragtui" / "artifacts"
     async with running.run_test(size=(120, 40)) as pilot:
         screen = await loaded(pilot)
-        await pilot.press("i")
-        await until(pilot, lambda: {row.state for row in screen.artifacts} == {"current"}, 20)
+        await press(pilot, "i")
+        await until(pilot, lambda: {row.state for row in screen.artifacts} == {"current"})
         await until(pilot, lambda: "✓ current" in "\n".join(shown(running)))
-        await pilot.press("R", "n")
+        await press(pilot, "R", "n")
         assert len(list(artifacts.iterdir())) == 3
-        await pilot.press("R", "y")
+        await press(pilot, "R", "y")
         await until(pilot, lambda: not artifacts.exists())
         await until(pilot, lambda: {row.state for row in screen.artifacts} == {"not built"})
 
@@ -177,7 +178,7 @@ async def test_the_order_of_documents_is_remembered(workspace: Path) -> None:
     running = app(workspace, "corpus")
     async with running.run_test(size=(120, 40)) as pilot:
         screen = await loaded(pilot)
-        await pilot.press("o")
+        await press(pilot, "o")
         keys = screen.query_one("#documents", RowList).keys
         assert screen.inputs is not None
         goldens = {row.id: row.goldens for row in screen.inputs.documents}
@@ -195,11 +196,11 @@ async def test_enter_opens_a_document_and_h_suite_health(workspace: Path) -> Non
     running = app(workspace, "corpus")
     async with running.run_test(size=(120, 40)) as pilot:
         await loaded(pilot)
-        await pilot.press("down", "enter")
+        await press(pilot, "down", "enter")
         await until(pilot, lambda: "── chunk 1 " in "\n".join(shown(running)))
         assert isinstance(running.screen, PreviewDialog)
         assert "beacon-notes" in "\n".join(shown(running))
-        await pilot.press("escape", "h")
+        await press(pilot, "escape", "h")
         await until(pilot, lambda: "Questions that decide" in "\n".join(shown(running)))
         assert isinstance(running.screen, HealthDialog)
 
@@ -210,6 +211,6 @@ async def test_a_click_moves_and_a_second_one_opens(workspace: Path) -> None:
         screen = await loaded(pilot)
         documents = screen.query_one("#documents", RowList)
         await pilot.click("#documents", offset=(4, 3))
-        assert documents.cursor == 2
+        await until(pilot, lambda: documents.cursor == 2)
         await pilot.click("#documents", offset=(4, 3))
         await until(pilot, lambda: isinstance(running.screen, PreviewDialog))

@@ -21,7 +21,7 @@ from ragtui.tui.widgets.pair_pane import PairPane
 from ragtui.tui.widgets.picker import Picker
 from ragtui.tui.widgets.promote import PromoteDialog
 from ragtui.tui.widgets.section_list import SectionList
-from tests.tui.trace_samples import app, hostile_workspace, lab, record, record_pair, shown, until
+from tests.tui.trace_samples import app, at_rest, hostile_workspace, lab, press, record, record_pair, shown, until
 from tests.workshop import make_workspace
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
@@ -138,20 +138,20 @@ async def test_from_a_regressed_measure_to_both_rankings_in_two_keys(pair: tuple
         assert under is not None
         assert under[1].key == "nDCG@10"
         assert any("✗ FAIL" in line for line in shown(running))
-        await pilot.press("enter")
+        await press(pilot, "enter")
         table = screen.query_one("#diff-questions", LazyTable)
         await until(pilot, lambda: table.row_at(0) is not None)
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: screen.level == "pair")
         view = screen.query_one(PairPane).view
         assert view is not None
         assert (view.base.run_id, view.new.run_id) == (old, new)
         assert view.new.case.id == screen.list[0]
-        await pilot.pause()
+        await at_rest(pilot)
         assert any("lost: below a channel's minimum score" in line for line in shown(running))
-        await pilot.press("right_square_bracket")
+        await press(pilot, "right_square_bracket")
         await until(pilot, lambda: screen.query_one(PairPane).view is not view)
-        await pilot.press("o")
+        await press(pilot, "o")
         await until(pilot, lambda: isinstance(running.screen, TraceScreen) and running.screen.level == "case")
 
 
@@ -162,8 +162,8 @@ async def test_the_specification_stands_before_any_number(pair: tuple[Path, str,
         await until(pilot, lambda: screen.view is not None)
         left = screen.query_one("#diff-left", SectionList)
         assert [section.key for section in left.sections] == ["specification", "measures", "tags", "flips"]
-        await pilot.press("home")
-        await pilot.pause()
+        await press(pilot, "home")
+        await at_rest(pilot)
         lines = shown(running)
         place = next(number for number, line in enumerate(lines) if "Specification: 2 differences" in line)
         assert place < next(number for number, line in enumerate(lines) if "Measures" in line)
@@ -175,16 +175,16 @@ async def test_tags_follow_the_measure_and_flips_open(pair: tuple[Path, str, str
     async with running.run_test(size=(200, 60)) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: screen.view is not None)
-        await pilot.press("down")
+        await press(pilot, "down")
         await until(pilot, lambda: screen.measure == "R@5")
         assert any("Tags by R@5" in line for line in shown(running))
-        await pilot.press("tab")
+        await press(pilot, "tab")
         right = screen.query_one("#diff-right", SectionList)
         await until(pilot, lambda: right.has_focus)
         right.go_to("flips")
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: screen.level == "pair")
-        await pilot.press("escape")
+        await press(pilot, "escape")
         assert screen.query_one("#diff-summary").display
 
 
@@ -198,19 +198,19 @@ async def test_promote_choose_and_swap(tmp_path: Path, pair: tuple[Path, str, st
     async with running.run_test(size=(80, 24)) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: screen.view is not None)
-        await pilot.press("x")
+        await press(pilot, "x")
         await until(pilot, lambda: judged(screen) == old)
-        await pilot.press("p")
+        await press(pilot, "p")
         await until(pilot, lambda: isinstance(running.screen, PromoteDialog))
         running.screen.query_one("#promote-name", Input).value = "main"
-        await pilot.press(*"better", "enter")
+        await press(pilot, *"better", "enter")
         await until(pilot, lambda: bool(lab(folder).store.baselines()))
         (baseline,) = lab(folder).store.baselines()
         assert (baseline.run_id, baseline.name, baseline.why) == (old, "main", "better")
         await until(pilot, lambda: "is now the baseline" in screen.query_one(StatusLine).toast)
-        await pilot.press("n")
+        await press(pilot, "n")
         await until(pilot, lambda: isinstance(running.screen, Picker))
-        await pilot.press(*new, "enter")
+        await press(pilot, *new, "enter")
         await until(pilot, lambda: judged(screen) == new)
         assert screen.pair is not None
         assert screen.pair.why == "baseline main"
@@ -232,7 +232,7 @@ async def test_a_refusal_is_told_in_the_place_of_numbers(tmp_path: Path, pair: t
         await until(pilot, lambda: any("anchor-notes" in line for line in shown(running)))
         assert any("✗" in line for line in shown(running))
         assert screen.view is None
-        await pilot.press("b")
+        await press(pilot, "b")
         await until(pilot, lambda: isinstance(running.screen, Picker))
 
 
@@ -242,16 +242,16 @@ async def test_hostile_text_is_inert_and_nothing_is_clipped(hostile: Path, size:
     async with running.run_test(size=size) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: screen.view is not None)
-        await pilot.pause(0.1)
+        await at_rest(pilot)
         sound(running, screen, size)
-        await pilot.press("enter")
+        await press(pilot, "enter")
         table = screen.query_one("#diff-questions", LazyTable)
         await until(pilot, lambda: table.row_at(0) is not None)
-        await pilot.pause(0.1)
+        await at_rest(pilot)
         sound(running, screen, size)
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: screen.level == "pair")
-        await pilot.pause(0.1)
+        await at_rest(pilot)
         sound(running, screen, size)
 
 

@@ -20,7 +20,7 @@ from ragtui.tui.data.launch import preview
 from ragtui.tui.screens.launch import LaunchScreen
 from ragtui.tui.screens.launch_form import widget_id
 from ragtui.tui.widgets.fields import Choice
-from tests.tui.trace_samples import app, record, shown, until
+from tests.tui.trace_samples import app, at_rest, press, record, shown, until
 from tests.workshop import make_workspace, ragtui
 
 
@@ -40,6 +40,7 @@ async def settled(pilot: Pilot[Any]) -> LaunchScreen:
     screen = pilot.app.screen
     assert isinstance(screen, LaunchScreen)
     await until(pilot, lambda: screen.shown is not None and screen.shown.form == screen.form())
+    await at_rest(pilot)
     return screen
 
 
@@ -163,13 +164,13 @@ async def test_typing_validates_and_marks_the_field(workspace: Path) -> None:
         screen = await settled(pilot)
         depth = field(screen, "retrieval.channels.bm25.depth")
         depth.focus()
-        await pilot.press("end", "x")
+        await press(pilot, "end", "x")
         await settled(pilot)
         assert depth.has_class("-wrong")
         assert screen.query_one("#start", Button).disabled
         assert "fault to mend" in "\n".join(shown(running))
         assert not screen.check_action("start", ())
-        await pilot.press("backspace")
+        await press(pilot, "backspace")
         await settled(pilot)
         assert not depth.has_class("-wrong")
         assert not screen.query_one("#start", Button).disabled
@@ -180,7 +181,7 @@ async def test_another_plan_brings_its_own_fields(workspace: Path) -> None:
     async with running.run_test(size=(120, 40)) as pilot:
         screen = await settled(pilot)
         screen.query_one("#plan", Choice).focus()
-        await pilot.press("right")
+        await press(pilot, "right")
         await until(pilot, lambda: bool(screen.query(f"#{widget_id('retrieval.channels.semantic.depth')}")))
         await settled(pilot)
         assert field(screen, "retrieval.channels.semantic.depth").value == "50"
@@ -191,13 +192,12 @@ async def test_up_and_down_walk_through_the_form(workspace: Path) -> None:
     running = app(workspace, "launch")
     async with running.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("down", "down")
+        await press(pilot, "down", "down")
         assert running.focused is not None
         assert running.focused.id == "suites"
-        await pilot.press("up")
+        await press(pilot, "up")
         assert running.focused.id == "name"
-        for _ in range(40):
-            await pilot.press("down")
+        await pilot.press(*["down"] * 40)
         assert running.focused is not None
 
 
@@ -211,14 +211,14 @@ async def test_start_runs_what_is_shown_as_a_process_of_its_own(tmp_path: Path) 
         await settled(pilot)
         assert screen.shown is not None
         wanted = screen.shown.spec_id
-        await pilot.press("ctrl+r")
+        await press(pilot, "ctrl+r")
         assert running.current_mode == "live"
         store = Store(folder / "runs.duckdb")
-        await until(pilot, lambda: bool((folder / "runs.duckdb").exists() and store.runs()), 30)
+        await until(pilot, lambda: bool((folder / "runs.duckdb").exists() and store.runs()))
         row = store.runs()[0]
         assert (row.spec_id, row.cases, row.name) == (wanted, 12, "from [red]the[/red] app")
-        await until(pilot, lambda: not list((folder / ".ragtui" / "started").iterdir()), 10)
-        await until(pilot, lambda: row.run_id in "\n".join(shown(running)), 10)
+        await until(pilot, lambda: not list((folder / ".ragtui" / "started").iterdir()))
+        await until(pilot, lambda: row.run_id in "\n".join(shown(running)))
         assert running.memory.get("launch.limit", "") == "12"
 
 
@@ -228,7 +228,7 @@ async def test_a_run_that_cannot_begin_is_told(tmp_path: Path) -> None:
     async with running.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: running.current_mode == "live")
         running.start_process(["run", "nosuchpreset"])
-        await until(pilot, lambda: "There is no preset 'nosuchpreset'" in "\n".join(shown(running)), 20)
+        await until(pilot, lambda: "There is no preset 'nosuchpreset'" in "\n".join(shown(running)))
 
 
 async def test_the_specification_can_be_saved_and_is_a_plan(tmp_path: Path) -> None:
@@ -236,8 +236,8 @@ async def test_the_specification_can_be_saved_and_is_a_plan(tmp_path: Path) -> N
     running = app(folder, "launch")
     async with running.run_test(size=(120, 40)) as pilot:
         screen = await settled(pilot)
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: bool(list(folder.glob("plans/*.spec.json"))), 20)
+        await press(pilot, "ctrl+s")
+        await until(pilot, lambda: bool(list(folder.glob("plans/*.spec.json"))))
         [path] = folder.glob("plans/*.spec.json")
         assert screen.shown is not None
         assert json.loads(path.read_bytes())["spec_id"] == screen.shown.spec_id
@@ -251,7 +251,7 @@ async def test_the_command_is_copied(workspace: Path) -> None:
         screen = await settled(pilot)
         screen.query_one("#tags", Input).value = "even"
         await settled(pilot)
-        await pilot.press("escape", "y")
+        await press(pilot, "escape", "y")
         await until(pilot, lambda: "ragtui" in running.clipboard)
         words = shlex.split(running.clipboard)
         assert words == ["ragtui", "-w", str(workspace), "run", "hybrid", "--tag", "even"]

@@ -23,7 +23,7 @@ from ragtui.tui.screens import live_text
 from ragtui.tui.screens.live import LiveScreen
 from ragtui.tui.widgets.rows import RowList
 from tests.store import samples
-from tests.tui.trace_samples import HOSTILE, app, shown, until
+from tests.tui.trace_samples import HOSTILE, app, at_rest, press, shown, until
 from tests.workshop import make_workspace, start
 
 
@@ -56,6 +56,7 @@ def error(index: int, kind: str = "provider_unavailable", message: str = "It bro
 async def followed(pilot: Pilot[Any], done: int) -> LiveScreen:
     screen = screen_of(pilot.app)
     await until(pilot, lambda: screen.shown in screen.views and screen.views[screen.shown].done == done)
+    await at_rest(pilot)
     return screen
 
 
@@ -64,15 +65,15 @@ async def test_a_run_of_another_process_is_followed_to_its_end(workspace: Path) 
     async with running.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: "Nothing is running here." in "\n".join(shown(running)))
         with start(workspace, "run", "own.toml", "--display", "none", SECONDS="0.5") as process:
-            await until(pilot, lambda: bool(screen_of(running).views), 20)
+            await until(pilot, lambda: bool(screen_of(running).views))
             screen = screen_of(running)
-            await until(pilot, lambda: screen.views[screen.shown].over, 30)
+            await until(pilot, lambda: screen.views[screen.shown].over)
             await asyncio.to_thread(process.wait)
         view = screen.views[screen.shown]
         assert (view.status, view.done, view.total) == ("completed", 40, 40)
         recorded = Store(workspace / "runs.duckdb").run(view.run_id)
         assert {item.name: item.estimate.value for item in view.measures} == pytest.approx(recorded.measures)
-        assert "40/40" in shown(running)[2]
+        await until(pilot, lambda: "40/40" in shown(running)[2])
         await until(pilot, lambda: running.live == ())
 
 
@@ -84,6 +85,7 @@ async def test_errors_reach_the_line_within_a_second(workspace: Path, journal: J
         journal.write([error(0)])
         await until(pilot, lambda: "✗ 1 errored" in shown(running)[2])
         assert time.monotonic() - began < 1
+        await at_rest(pilot)
         assert any("provider_unavailable: It broke." in line for line in shown(running))
 
 
@@ -113,14 +115,16 @@ async def test_cancel_asks_first_and_then_asks_the_run(workspace: Path, journal:
     running = app(workspace, "live")
     async with running.run_test(size=(80, 24)) as pilot:
         await followed(pilot, 0)
-        await pilot.press("x", "n")
+        await press(pilot, "x", "n")
         assert not cancel_requested(folder, run_id)
-        await pilot.press("x", "y")
+        await press(pilot, "x", "y")
         await until(pilot, lambda: cancel_requested(folder, run_id))
+        await at_rest(pilot)
         assert "finishes what is in flight" in shown(running)[-2]
         journal.write([samples.finished(0), samples.ended(status="cancelled")])
         screen = await followed(pilot, 1)
         await until(pilot, lambda: screen.views[run_id].status == "cancelled")
+        await at_rest(pilot)
         assert f"ragtui resume {run_id}" in shown(running)[-2]
 
 
@@ -128,12 +132,12 @@ async def test_detach_and_attach(workspace: Path, journal: JournalWriter) -> Non
     running = app(workspace, "live")
     async with running.run_test(size=(80, 24)) as pilot:
         screen = await followed(pilot, 0)
-        await pilot.press("d")
+        await press(pilot, "d")
         await until(pilot, lambda: not screen.views)
         journal.write([samples.finished(0)])
         await pilot.pause(0.5)
         assert not screen.views
-        await pilot.press("a")
+        await press(pilot, "a")
         await followed(pilot, 1)
 
 
@@ -146,6 +150,7 @@ async def test_a_run_whose_process_dies_is_told(workspace: Path) -> None:
             await followed(pilot, 1)
         screen = screen_of(running)
         await until(pilot, lambda: screen.views[run_id].status == "interrupted")
+        await at_rest(pilot)
         text = "\n".join(shown(running))
         assert "‖ interrupted" in text
         assert f"ragtui resume {run_id}" in text
@@ -161,7 +166,7 @@ async def test_several_runs_are_told_apart(workspace: Path, journal: JournalWrit
             await until(pilot, lambda: len(screen.views) == 2)
             await until(pilot, lambda: "▶ 2 live" in shown(running)[0])
             first = screen.shown
-            await pilot.press("n")
+            await press(pilot, "n")
             assert screen.shown != first
             assert screen.shown[:6] in shown(running)[1]
 
@@ -170,7 +175,7 @@ async def test_a_thousand_cases_repaint_at_most_ten_times_a_second(workspace: Pa
     run_id = new_run_id()
     running = app(workspace, "live")
     async with running.run_test(size=(80, 24)) as pilot:
-        await pilot.pause(0.2)
+        await at_rest(pilot)
         screen = screen_of(running)
         with JournalWriter.open(workspace / ".ragtui" / "journal", run_id) as writer:
             writer.write([samples.started(run_id, 1000)])
@@ -256,11 +261,11 @@ async def test_the_feed_keeps_its_place_when_the_cursor_was_moved(workspace: Pat
         feed = screen.query_one("#feed", RowList)
         assert feed.cursor == 19
         feed.focus()
-        await pilot.press("home", "down")
+        await press(pilot, "home", "down")
         journal.write([error(index) for index in range(20, 25)])
         await followed(pilot, 25)
         assert feed.cursor == 1
-        await pilot.press("end")
+        await press(pilot, "end")
         journal.write([error(25)])
         await followed(pilot, 26)
         assert feed.cursor == 25

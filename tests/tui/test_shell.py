@@ -27,7 +27,7 @@ from ragtui.tui.memory import Memory
 from ragtui.tui.screens.base import RagtuiScreen
 from ragtui.tui.themes import DARK, LIGHT, SIXTEEN, ascii_text, fitting_theme, needs_ascii
 from ragtui.tui.widgets.frame import KeyBar, StatusLine, TopBar
-from tests.tui.trace_samples import app, hostile_workspace, record, shown, until
+from tests.tui.trace_samples import app, at_rest, hostile_workspace, press, record, shown, until
 from tests.workshop import ROOT, make_workspace
 
 MODES = ("start", "corpus", "launch", "live", "trace", "diff")
@@ -61,18 +61,19 @@ async def test_digits_open_the_modes(workspace: Path) -> None:
     async with running.run_test(size=(80, 24)) as pilot:
         for key, mode in zip("12345", MODES[1:], strict=True):
             # A field keeps digits for itself until it is left.
-            await pilot.press("escape", key)
+            await press(pilot, "escape", key)
             await until(pilot, partial(lambda wanted: running.current_mode == wanted, mode))
             assert f"[{key} {running.screen.TITLE_WORDS}]" in shown(running)[0]  # type: ignore[attr-defined]
-        await pilot.press("0")
+        await press(pilot, "0")
         await until(pilot, lambda: running.current_mode == "start")
 
 
 async def test_digits_are_text_in_a_field(workspace: Path) -> None:
     running = app(workspace, "launch")
     async with running.run_test(size=(80, 24)) as pilot:
+        await at_rest(pilot)
         running.screen.query_one("#limit", Input).focus()
-        await pilot.press("5")
+        await press(pilot, "5")
         assert running.current_mode == "launch"
         assert running.screen.query_one("#limit", Input).value == "5"
 
@@ -82,7 +83,7 @@ async def test_digits_are_text_in_a_field(workspace: Path) -> None:
 async def test_nothing_is_clipped_or_covered(workspace: Path, mode: str, size: tuple[int, int]) -> None:
     running = app(workspace, mode)
     async with running.run_test(size=size) as pilot:
-        await pilot.pause(0.5)
+        await at_rest(pilot)
         screen = running.screen
         assert isinstance(screen, RagtuiScreen)
         width, height = size
@@ -111,7 +112,7 @@ async def test_nothing_is_clipped_or_covered(workspace: Path, mode: str, size: t
 async def test_every_action_is_in_help_and_palette(workspace: Path, mode: str) -> None:
     running = app(workspace, mode)
     async with running.run_test(size=(120, 40)) as pilot:
-        await pilot.pause(0.4)
+        await at_rest(pilot)
         screen = running.screen
         told = " ".join(f"{keys} {words}" for keys, words, _ in help_rows(screen))
         commands = {command.help for command in possible(running, screen)}
@@ -140,7 +141,7 @@ async def test_every_focusable_thing_explains_itself(workspace: Path) -> None:
     for mode in MODES:
         running = app(workspace, mode)
         async with running.run_test(size=(120, 40)) as pilot:
-            await pilot.pause(0.4)
+            await at_rest(pilot)
             for widget in running.screen.focus_chain:
                 if type(widget).__name__ not in ("Button", "VerticalScroll"):
                     assert getattr(widget, "help_text", "") or widget.id == "path", (mode, widget)
@@ -149,24 +150,22 @@ async def test_every_focusable_thing_explains_itself(workspace: Path) -> None:
 async def test_help_shows_the_screen_the_pane_and_the_keys(workspace: Path) -> None:
     running = app(workspace, "corpus")
     async with running.run_test(size=(120, 40)) as pilot:
-        await pilot.press("question_mark")
+        await press(pilot, "question_mark")
         assert isinstance(running.screen, HelpDialog)
         text = "\n".join(shown(running))
         assert "Help · Corpus" in text
         assert "Each document: its chunks" in text
         assert "Delete every artifact" in text
-        await pilot.press("escape")
+        await press(pilot, "escape")
         assert isinstance(running.screen, RagtuiScreen)
 
 
 async def test_the_palette_finds_an_action_of_the_screen(workspace: Path) -> None:
     running = app(workspace, "corpus")
     async with running.run_test(size=(120, 40)) as pilot:
-        await pilot.press("ctrl+p")
+        await press(pilot, "ctrl+p")
         assert isinstance(running.screen, CommandPalette)
-        await pilot.press(*"order")
-        await pilot.pause(0.5)
-        await pilot.press("enter")
+        await press(pilot, *"order", "enter")
         await until(pilot, lambda: isinstance(running.screen, RagtuiScreen))
         await until(pilot, lambda: running.memory.get("corpus.order", "") == "goldens")
 
@@ -174,13 +173,13 @@ async def test_the_palette_finds_an_action_of_the_screen(workspace: Path) -> Non
 async def test_jump_mode_goes_to_any_pane(workspace: Path) -> None:
     running = app(workspace, "live")
     async with running.run_test(size=(80, 24)) as pilot:
-        await pilot.press("1", "g")
+        await press(pilot, "1", "g")
         await until(pilot, lambda: isinstance(running.screen, JumpOverlay))
         behind = running.screen_stack[-2]
         found = targets(behind)
         assert len(found) >= 3
         last = found[-1][0]
-        await pilot.press(LETTERS[len(found) - 1])
+        await press(pilot, LETTERS[len(found) - 1])
         await until(pilot, lambda: running.screen is behind)
         assert running.focused is last
 
@@ -188,19 +187,21 @@ async def test_jump_mode_goes_to_any_pane(workspace: Path) -> None:
 async def test_ctrl_o_jumps_out_of_a_field(workspace: Path) -> None:
     running = app(workspace, "launch")
     async with running.run_test(size=(80, 24)) as pilot:
+        await at_rest(pilot)
         running.screen.query_one("#name", Input).focus()
-        await pilot.press("ctrl+o")
+        await press(pilot, "ctrl+o")
         assert isinstance(running.screen, JumpOverlay)
-        await pilot.press("escape")
+        await press(pilot, "escape")
         assert isinstance(running.screen, RagtuiScreen)
 
 
 async def test_one_message_at_a_time_and_never_over_the_keys(workspace: Path) -> None:
     running = app(workspace, "corpus")
     async with running.run_test(size=(80, 24)) as pilot:
+        await at_rest(pilot)
         running.notify("first [bold]one[/bold]")
         running.notify("second\x1b[31m \u202e", severity="error")
-        await pilot.pause()
+        await at_rest(pilot)
         lines = shown(running)
         assert lines[-2].strip() == "✗ second\\x1b[31m \\u202e"
         assert "commands" in lines[-1]
@@ -210,17 +211,18 @@ async def test_one_message_at_a_time_and_never_over_the_keys(workspace: Path) ->
 async def test_an_error_can_be_copied_and_is_not_repeated(workspace: Path) -> None:
     running = app(workspace, "corpus")
     async with running.run_test(size=(80, 24)) as pilot:
+        await at_rest(pilot)
         running.show_error(RagtuiError("It [red]broke[/red].", "Mend it."))
         await until(pilot, lambda: isinstance(running.screen, ErrorDialog))
         running.show_error(RagtuiError("It [red]broke[/red].", "Mend it."))
         running.show_error(RagtuiError("Another.", ""))
-        await pilot.pause()
+        await at_rest(pilot)
         text = "\n".join(shown(running))
         assert text.count("It [red]broke[/red].") == 1
         assert "Another." in text
-        await pilot.press("y")
+        await press(pilot, "y")
         assert "It [red]broke[/red].\nMend it." in running.clipboard
-        await pilot.press("escape")
+        await press(pilot, "escape")
         assert isinstance(running.screen, RagtuiScreen)
 
 
@@ -236,8 +238,9 @@ async def test_copying_tells_the_truth(workspace: Path, monkeypatch: pytest.Monk
 async def test_ctrl_c_copies_a_selection_and_otherwise_leaves(workspace: Path) -> None:
     running = app(workspace, "corpus")
     async with running.run_test(size=(80, 24)) as pilot:
+        await at_rest(pilot)
         await pilot.press("ctrl+c")
-        await pilot.pause()
+        await until(pilot, lambda: running.return_value is not None)
     assert running.return_value == 0
 
 
@@ -246,7 +249,7 @@ async def test_themes_turn_and_are_remembered(workspace: Path) -> None:
     async with running.run_test(size=(80, 24)) as pilot:
         seen = {running.theme}
         for _ in range(2):
-            await pilot.press("ctrl+t")
+            await press(pilot, "ctrl+t")
             seen.add(running.theme)
         assert seen == {DARK, LIGHT, SIXTEEN}
         last = running.theme
@@ -271,7 +274,7 @@ async def test_ascii_where_there_is_no_unicode(workspace: Path, mode: str, monke
     assert needs_ascii()
     running = app(workspace, mode)
     async with running.run_test(size=(80, 24)) as pilot:
-        await pilot.pause(0.4)
+        await at_rest(pilot)
         for line in _filtered(running):
             assert line.isascii(), line
             assert cell_len(line) == 80
@@ -299,7 +302,7 @@ def test_ascii_text_keeps_its_width(text: str) -> None:
 async def test_hostile_text_is_inert_everywhere(hostile: Path, mode: str) -> None:
     running = app(hostile, mode)
     async with running.run_test(size=(80, 24)) as pilot:
-        await pilot.pause(0.6)
+        await at_rest(pilot)
         for line in shown(running):
             assert cell_len(line) == 80
             assert not set(line) & set("\x1b\x00\x07\u202e\u202c\u200b"), line
@@ -322,7 +325,7 @@ async def test_a_store_that_cannot_be_read_gives_a_state_not_a_crash(tmp_path: P
     for mode in MODES:
         running = app(folder, mode)
         async with running.run_test(size=(80, 24)) as pilot:
-            await pilot.pause(0.6)
+            await at_rest(pilot)
             assert running.is_running
 
 
@@ -334,9 +337,9 @@ async def test_a_corpus_deleted_meanwhile_is_told(tmp_path: Path) -> None:
     async with running.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: "12 by name" in "\n".join(shown(running)))
         shutil.rmtree(folder / "corpus")
-        await pilot.press("c")
+        await press(pilot, "c")
         await until(pilot, lambda: "is not a folder" in "\n".join(shown(running)))
-        await pilot.press("2")
+        await press(pilot, "2")
         await until(pilot, lambda: "fault" in "\n".join(shown(running)))
 
 
@@ -345,7 +348,7 @@ async def test_no_store_is_held_open_while_idle(workspace: Path) -> None:
     for mode in MODES:
         running = app(workspace, mode)
         async with running.run_test(size=(80, 24)) as pilot:
-            await pilot.pause(0.5)
+            await at_rest(pilot)
             await until(pilot, lambda: not any("runs.duckdb" in path for path in _open_files()))
 
 

@@ -15,7 +15,7 @@ from ragtui.store.journal import JournalWriter
 from ragtui.tui.screens import live_text
 from tests.store import samples
 from tests.tui.test_live import error
-from tests.tui.trace_samples import app, invented, shown, until
+from tests.tui.trace_samples import app, at_rest, invented, press, shown, until
 from tests.workshop import make_workspace
 
 SIZES = [(80, 24), (120, 40)]
@@ -57,9 +57,7 @@ async def _ready(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: running.live == (LIVE,))
     if running.current_mode == "live":
         await until(pilot, lambda: running.screen.views and running.screen.views[LIVE].done == 21)
-    quiet = ("look", f"follow {LIVE}")
-    await until(pilot, lambda: all(w.is_finished for w in running.workers if w.group not in quiet))
-    await pilot.pause(0.5)
+    await at_rest(pilot)
 
 
 @pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40"])
@@ -80,8 +78,7 @@ async def test_text_alone_says_everything(workspace: Path, mode: str, snapshot: 
 def test_help(workspace: Path, snap_compare: Callable[..., bool]) -> None:
     async def before(pilot: Pilot[Any]) -> None:
         await _ready(pilot)
-        await pilot.press("question_mark")
-        await pilot.pause(0.3)
+        await press(pilot, "question_mark")
 
     assert snap_compare(app(workspace, "live"), run_before=before)
 
@@ -89,7 +86,6 @@ def test_help(workspace: Path, snap_compare: Callable[..., bool]) -> None:
 def test_jump_mode(workspace: Path, snap_compare: Callable[..., bool]) -> None:
     async def before(pilot: Pilot[Any]) -> None:
         await _ready(pilot)
-        await pilot.press("g")
-        await pilot.pause(0.3)
+        await press(pilot, "g")
 
     assert snap_compare(app(workspace, "corpus"), run_before=before)

@@ -14,7 +14,7 @@ from ragtui.tui.app import RagtuiApp
 from ragtui.tui.data.start import beginning, candidates
 from ragtui.tui.dialogs import ErrorDialog
 from ragtui.tui.screens.start import StartScreen
-from tests.tui.trace_samples import app, record, shown, until
+from tests.tui.trace_samples import app, press, record, shown, until
 from tests.workshop import make_workspace
 
 
@@ -46,8 +46,7 @@ async def test_an_empty_folder_opens_here_and_says_what_to_press(tmp_path: Path)
         assert "n  " in text
         assert "bundled example" in text
         for key in "12345":
-            await pilot.press("escape", key)
-            await pilot.pause(0.3)
+            await press(pilot, "escape", key)
             assert running.is_running
 
 
@@ -57,11 +56,11 @@ async def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
         screen = running.screen
         assert isinstance(screen, StartScreen)
         await until(pilot, lambda: screen.found is not None)
-        await pilot.press("n")
+        await press(pilot, "n")
         field = screen.query_one("#path", Input)
         assert running.focused is field
         field.value = str(tmp_path / "nowhere")
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: isinstance(running.screen, ErrorDialog))
         assert "Give the folder that holds the documents." in "\n".join(shown(running))
 
@@ -76,11 +75,11 @@ async def test_a_workspace_is_made_and_opened(tmp_path: Path, key: str) -> None:
         screen = running.screen
         assert isinstance(screen, StartScreen)
         await until(pilot, lambda: screen.found is not None)
-        await pilot.press(key)
+        await press(pilot, key)
         if key == "n":
             assert screen.query_one("#path", Input).value == str(tmp_path / "docs")
-            await pilot.press("enter")
-        await until(pilot, lambda: running.current_mode == "corpus", 60)
+            await press(pilot, "enter")
+        await until(pilot, lambda: running.current_mode == "corpus")
         await until(pilot, lambda: "Documents · " in "\n".join(shown(running)))
         assert running.workspace.corpus.is_dir()
 
@@ -90,7 +89,7 @@ async def test_the_first_run_starts_with_one_key(tmp_path: Path) -> None:
     running = app(folder, "start")
     async with running.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "no run yet" in "\n".join(shown(running)))
-        await pilot.press("enter")
+        await press(pilot, "enter")
         store = Store(folder / "runs.duckdb")
-        await until(pilot, lambda: (folder / "runs.duckdb").exists() and bool(store.runs()), 30)
+        await until(pilot, lambda: (folder / "runs.duckdb").exists() and bool(store.runs()))
         assert store.runs()[0].name == "hybrid"

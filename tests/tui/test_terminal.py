@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ragtui.store.journal import journals
 from ragtui.store.store import Store
 from tests.workshop import make_workspace
 
@@ -34,15 +35,20 @@ def test_from_the_first_run_to_a_baseline_and_out(workspace: Path) -> None:
         terminal.wait_for("✓ completed")
         terminal.wait_for("40/40")
         terminal.wait_for(lambda shown: len(Store(workspace / "runs.duckdb").runs()) == 1)
+        # The journal goes last; a run that is still being recorded has no trace to open.
+        terminal.wait_for(lambda shown: not journals(workspace / ".ragtui" / "journal"))
         [first] = Store(workspace / "runs.duckdb").runs()
         terminal.press("t")
         terminal.wait_for(lambda shown: "[4 Trace]" in shown.screen() and "q-000" in shown.screen())
         terminal.press("\r")
         terminal.wait_for("anchor-notes")
         terminal.press("2")
-        terminal.wait_for("baseline")
+        # The key y copies wherever no text is written: it is told as long as the plan has the focus.
+        terminal.wait_for(lambda shown: "[2 Launch]" in shown.screen() and "Copy command" in shown.screen())
         terminal.press("\x1b[B")
+        terminal.wait_for(lambda shown: "Copy command" not in shown.screen())
         terminal.press("second")
+        terminal.wait_for("--name second")
         terminal.press("\x12")
         terminal.wait_for(lambda shown: len(Store(workspace / "runs.duckdb").runs()) == 2)
         terminal.press("5")
@@ -112,8 +118,6 @@ def test_a_resize_there_and_back(workspace: Path) -> None:
             terminal.resize(*size)
             terminal.wait_for(lambda shown: "commands" in shown.screen().splitlines()[-1])
             for key, title in zip("12345", ("Corpus", "Launch", "Live", "Trace", "Diff"), strict=True):
-                terminal.press("\x1b")
-                time.sleep(0.2)
                 terminal.press(key)
                 terminal.wait_for(f"[{key} {title}]")
         terminal.press("q")
@@ -155,6 +159,17 @@ def test_it_opens_without_colours_and_without_unicode(workspace: Path, changes: 
             assert all(len(set(colour)) == 1 for colour in found)
         terminal.press("q")
         assert terminal.wait_end() == 0
+
+
+def test_without_colours_a_terminal_of_sixteen_keeps_its_own(workspace: Path) -> None:
+    with Terminal(workspace, size=(80, 24), NO_COLOR="1", TERM="screen", COLORTERM="") as terminal:
+        terminal.wait_for("This workspace:")
+        terminal.press("q")
+        assert terminal.wait_end() == 0
+    styles = re.findall(rb"\x1b\[([0-9;]*)m", terminal.text)
+    coloured = {code for style in styles for code in style.split(b";")[:1] + re.findall(rb"[349]\d|10\d", style)}
+    assert coloured & {b"39", b"49"}
+    assert not any(code[:-1] in (b"3", b"4", b"9", b"10") and code not in (b"39", b"49") for code in coloured)
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.1, 0.3])

@@ -16,7 +16,7 @@ from ragtui.tui.widgets.frame import StatusLine
 from ragtui.tui.widgets.lazy_table import KEPT_PAGES, PAGE, LazyTable
 from ragtui.tui.widgets.picker import Picker
 from ragtui.tui.widgets.stage_grid import StageGrid
-from tests.tui.trace_samples import app, hostile_workspace, invented, record, record_pair, shown, until
+from tests.tui.trace_samples import app, at_rest, hostile_workspace, invented, press, record, record_pair, shown, until
 from tests.workshop import make_workspace
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
@@ -51,20 +51,20 @@ async def test_from_the_runs_to_a_case_and_back(workspace: Path) -> None:
     async with running.run_test(size=(80, 24)) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: len(screen.lines) == 2)
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: screen.level == "cases" and cases(screen).row_at(0) is not None)
         assert cases(screen).count == 40
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: screen.query_one(CasePane).view is not None)
         pane = screen.query_one(CasePane)
         assert pane.view is not None
         assert pane.view.case.id == "q-000"
-        await pilot.press("right_square_bracket")
+        await press(pilot, "right_square_bracket")
         await until(pilot, lambda: pane.view is not None and pane.view.case.id == "q-001")
-        await pilot.press("escape")
+        await press(pilot, "escape")
         assert screen.query_one(CasesPane).display
         assert cases(screen).cursor == 1
-        await pilot.press("escape")
+        await press(pilot, "escape")
         assert screen.level == "runs"
 
 
@@ -73,23 +73,23 @@ async def test_filters_narrow_and_are_remembered(workspace: Path) -> None:
     async with running.run_test(size=(120, 40)) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: len(screen.lines) == 2)
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: cases(screen).count == 40)
-        await pilot.press("slash", *"anchor")
+        await press(pilot, "slash", *"anchor")
         await until(pilot, lambda: cases(screen).count == 4)
-        await pilot.press("enter", "t")
+        await press(pilot, "enter", "t")
         await until(pilot, lambda: isinstance(running.screen, Picker))
-        await pilot.press(*"even", "enter")
+        await press(pilot, *"even", "enter")
         await until(pilot, lambda: screen.query_wanted.tag == "even" and cases(screen).count == 4)
-        await pilot.press("w", *"nothing", "enter")
+        await press(pilot, "w", *"nothing", "enter")
         await until(pilot, lambda: screen.query_wanted.kind == "nothing")
-        await pilot.press("s", *"RR", "enter")
+        await press(pilot, "s", *"RR", "enter")
         await until(pilot, lambda: screen.query_wanted.sort == "RR")
         assert not screen.query_wanted.descending
-        await pilot.press("s", *"RR", "enter")
+        await press(pilot, "s", *"RR", "enter")
         await until(pilot, lambda: screen.query_wanted.descending)
         assert running.memory.get("trace.query", {})["tag"] == "even"
-        await pilot.press("c")
+        await press(pilot, "c")
         await until(pilot, lambda: cases(screen).count == 40)
         assert screen.query_one("#case-filter", Input).value == ""
 
@@ -99,22 +99,22 @@ async def test_one_document_is_followed_through_the_stages(workspace: Path) -> N
     async with running.run_test(size=(120, 40)) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: len(screen.lines) == 2)
-        await pilot.press("down", "enter")
+        await press(pilot, "down", "enter")
         await until(pilot, lambda: cases(screen).row_at(0) is not None)
-        await pilot.press("enter")
+        await press(pilot, "enter")
         grid = screen.query_one(StageGrid)
         await until(pilot, lambda: bool(grid.stages) and grid.has_focus)
-        await pilot.press("n")
+        await press(pilot, "n")
         assert grid.hit is not None
         assert grid.hit.relevant
-        await pilot.press("f", "left")
+        await press(pilot, "f", "left")
         assert grid.followed == "anchor-notes"
         assert grid.stage is not None
         assert grid.hit is not None
         assert grid.rank == grid.stage.rank_of("anchor-notes")
-        await pilot.pause()
+        await at_rest(pilot)
         assert any("following » anchor-notes: bm25" in line for line in shown(running))
-        await pilot.press("f")
+        await press(pilot, "f")
         assert grid.followed is None
 
 
@@ -123,19 +123,19 @@ async def test_manifest_copy_export(workspace: Path) -> None:
     async with running.run_test(size=(120, 40)) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: len(screen.lines) == 2)
-        await pilot.press("down", "y")
+        await press(pilot, "down", "y")
         assert running.clipboard == screen.lines[1].row.run_id
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: cases(screen).row_at(0) is not None)
-        await pilot.press("m")
+        await press(pilot, "m")
         await until(pilot, lambda: isinstance(running.screen, DocumentDialog))
-        await pilot.press("y", "escape")
+        await press(pilot, "y", "escape")
         assert screen.lines[1].row.spec_id in running.clipboard
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: screen.query_one(StageGrid).hit is not None)
-        await pilot.press("y")
+        await press(pilot, "y")
         assert running.clipboard.splitlines()[0].startswith("anchor-notes#")
-        await pilot.press("e")
+        await press(pilot, "e")
         await until(pilot, lambda: "Written to" in screen.query_one(StatusLine).toast)
         assert (workspace / ".ragtui" / "exports" / f"{screen.lines[1].row.run_id}-q-000.json").is_file()
 
@@ -159,9 +159,9 @@ async def test_failed_cases_say_why(tmp_path: Path) -> None:
     async with running.run_test(size=(120, 40)) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: len(screen.lines) == 1)
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: any("It broke." in line for line in shown(running)))
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: any("provider_unavailable: It broke." in line for line in shown(running)))
 
 
@@ -171,14 +171,14 @@ async def test_only_shown_rows_are_held(tmp_path: Path) -> None:
     async with running.run_test(size=(80, 24)) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: len(screen.lines) == 1)
-        await pilot.press("enter")
+        await press(pilot, "enter")
         table = cases(screen)
         await until(pilot, lambda: table.count == 6_000 and table.row_at(0) is not None)
         for place in range(500, 6_000, 700):
             table.go(place)
             await until(pilot, lambda place=place: table.row_at(place) is not None)  # type: ignore[misc]
         assert table.kept <= PAGE * KEPT_PAGES
-        await pilot.press("end")
+        await press(pilot, "end")
         await until(pilot, lambda: table.row_at(5_999) is not None)
         row = table.row_at(5_999)
         assert row is not None
@@ -192,17 +192,17 @@ async def test_hostile_text_is_inert_and_breaks_no_line(hostile: Path, size: tup
     async with running.run_test(size=size) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: len(screen.lines) == 1)
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: cases(screen).row_at(0) is not None)
         harmless(shown(running), size)
         for _ in range(4):
-            await pilot.press("enter")
+            await press(pilot, "enter")
             await until(pilot, lambda: screen.level == "case" and screen.query_one(CasePane).view is not None)
-            await pilot.pause(0.1)
+            await at_rest(pilot)
             harmless(shown(running), size)
             assert running.is_running
-            await pilot.press("escape", "down")
-        await pilot.press("t")
+            await press(pilot, "escape", "down")
+        await press(pilot, "t")
         await until(pilot, lambda: isinstance(running.screen, Picker))
         harmless(shown(running), size)
 
@@ -223,11 +223,11 @@ async def test_nothing_is_clipped_at_any_size(workspace: Path, size: tuple[int, 
     async with running.run_test(size=size) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: len(screen.lines) == 2)
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: cases(screen).row_at(0) is not None)
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: screen.query_one(CasePane).view is not None)
-        await pilot.pause(0.1)
+        await at_rest(pilot)
         for widget in screen.focus_chain:
             if widget.region.area:
                 assert screen.region.contains_region(widget.region)

@@ -12,7 +12,7 @@ from ragtui.tui.screens.diff import DiffScreen
 from ragtui.tui.screens.trace import TraceScreen
 from ragtui.tui.widgets.case_pane import CasePane
 from ragtui.tui.widgets.cases_pane import CasesPane
-from tests.tui.trace_samples import app, invented, until
+from tests.tui.trace_samples import app, at_rest, invented, press, until
 
 SIZES = [(80, 24), (120, 40)]
 
@@ -38,35 +38,35 @@ async def _open_cases(pilot: Pilot[Any]) -> TraceScreen:
     screen = pilot.app.screen
     assert isinstance(screen, TraceScreen)
     await until(pilot, lambda: len(screen.lines) == 2)
-    await pilot.press("enter")
+    await press(pilot, "enter")
     table = screen.query_one(CasesPane).table
     await until(pilot, lambda: table.row_at(0) is not None)
-    await pilot.pause(0.2)
+    await at_rest(pilot)
     return screen
 
 
 async def _open_case(pilot: Pilot[Any]) -> None:
     screen = await _open_cases(pilot)
-    await pilot.press("down", "down", "down", "enter")
+    await press(pilot, "down", "down", "down", "enter")
     await until(pilot, lambda: screen.query_one(CasePane).view is not None)
-    await pilot.press("f")
-    await pilot.pause(0.2)
+    await press(pilot, "f")
+    await at_rest(pilot)
 
 
 async def _compare(pilot: Pilot[Any]) -> None:
     screen = pilot.app.screen
     assert isinstance(screen, DiffScreen)
     await until(pilot, lambda: screen.view is not None)
-    await pilot.pause(0.2)
+    await at_rest(pilot)
 
 
 async def _compare_case(pilot: Pilot[Any]) -> None:
     await _compare(pilot)
-    await pilot.press("enter", "enter")
+    await press(pilot, "enter", "enter")
     screen = pilot.app.screen
     assert isinstance(screen, DiffScreen)
     await until(pilot, lambda: screen.level == "pair")
-    await pilot.pause(0.2)
+    await at_rest(pilot)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from textual.app import App
 from textual.pilot import Pilot
+from textual.widget import Widget
 
 from ragtui.events import CaseFinished, ChunksSeen, RunFinished
 from ragtui.experiment.presets import preset
@@ -91,14 +93,48 @@ def lab(folder: Path) -> Lab:
     return Lab(open_workspace(folder))
 
 
-async def until(pilot: Pilot[Any], true: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Wait until something is so; AssertionError if it never is."""
+async def until(pilot: Pilot[Any], true: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait until something is so; AssertionError with the screen if it never is."""
     deadline = asyncio.get_running_loop().time() + seconds
     while not true():
-        assert asyncio.get_running_loop().time() < deadline, "it never came to be"
+        assert asyncio.get_running_loop().time() < deadline, "it never came to be:\n" + "\n".join(shown(pilot.app))
         await pilot.pause(0.02)
 
 
-def shown(app: RagtuiApp) -> list[str]:
+async def press(pilot: Pilot[Any], *keys: str) -> None:
+    """Press keys one after another, each when the app has done what the one before asked for."""
+    for key in keys:
+        await at_rest(pilot)
+        await pilot.press(key)
+    await at_rest(pilot)
+
+
+async def at_rest(pilot: Pilot[Any], looks: int = 3) -> None:
+    """Wait until the screen is mounted and painted, no message waits and no worker works, several looks in a row.
+
+    Workers that go on for ever, looking at the workspace and following a run, do not count.
+    """
+    quiet = 0
+
+    def resting() -> bool:
+        nonlocal quiet
+        quiet = quiet + 1 if _rests(pilot.app) else 0
+        return quiet >= looks
+
+    await until(pilot, resting)
+
+
+def _rests(app: App[Any]) -> bool:
+    if not app.is_running or app._exit:
+        return True
+    screen = app.screen
+    widgets = list(screen.walk_children(Widget, with_self=True))
+    working = (w for w in app.workers if w.group != "look" and not w.group.startswith("follow ") and not w.is_finished)
+    waiting = any(node.message_queue_size or node._next_callbacks for node in (app, *widgets)) or screen._callbacks
+    drawn = all(node.is_mounted for node in widgets) and not screen._layout_required and not screen._dirty_widgets
+    return drawn and not waiting and not any(working)
+
+
+def shown(app: App[Any]) -> list[str]:
     """The screen's lines as a terminal would have them."""
     return ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]

@@ -32,13 +32,20 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):
-    """What is written in the form. `fields` maps paths to texts, only those that differ from the plan's own."""
+    """What is written in the form. `fields` maps paths to texts, only those that differ from the plan's own.
+
+    `model`, `modes` and `repeats` count in the tier `generation` only.
+    """
 
     plan: str = "hybrid"
     name: str = ""
     suites: str = ""
     tags: str = ""
     limit: str = ""
+    tier: str = "retrieval"
+    model: str = "mock"
+    modes: str = "all"
+    repeats: str = ""
     fields: dict[str, str] = {}
     extra: str = ""
 

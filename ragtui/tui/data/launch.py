@@ -12,13 +12,15 @@ import msgspec
 from ragtui.artifacts.recipes import canonical
 from ragtui.errors import InvalidInput, RagtuiError
 from ragtui.experiment.editing import edit
-from ragtui.experiment.plan import Plan, uses
+from ragtui.experiment.generation import MOCK
+from ragtui.experiment.plan import Plan, tier_of, uses
 from ragtui.experiment.specification import Specification, decode, differences
 from ragtui.experiment.validate import plan_faults
 from ragtui.lab import Lab, plan_embedder
 from ragtui.settings import Workspace
 from ragtui.store.rows import RunRow
 from ragtui.tui.data.form import Form, base_plan, settings_of
+from ragtui.tui.data.launch_answers import GENERATION, answering, answering_arguments, as_settings, calls_of
 
 _LOOKED_AT = 8
 _BIND_SECONDS = 20
@@ -28,7 +30,8 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     """What a form means here. `faults` are (path of the field or empty, sentence); without any the run can start.
 
     `leaves` are the canonical manifest's fields in order; `changes` the fields that differ from the baseline's
-    specification as (field, baseline's, this one's). `arguments` follow `ragtui` on a command line.
+    specification as (field, baseline's, this one's). `arguments` follow `ragtui` on a command line, `binding` follow
+    `ragtui spec save` for the same specification.
     """
 
     form: Form
@@ -36,6 +39,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     spec_id: str = ""
     leaves: tuple[tuple[str, str], ...] = ()
     arguments: tuple[str, ...] = ()
+    binding: tuple[str, ...] = ()
     cases: int = 0
     work: str = ""
     builds: tuple[str, ...] = ()
@@ -55,7 +59,10 @@ def preview(lab: Lab, form: Form) -> Preview:
         plan, name = base_plan(form.plan)
     except RagtuiError as error:
         return Preview(form=form, faults=(("plan", _sentence(error)),))
-    plan, sets = _edited(plan, form, faults)
+    own = plan
+    if form.tier == GENERATION:
+        plan = answering(plan, form, lab.workspace, faults)
+    plan, sets = _edited(plan, own, form, faults)
     selection = plan.evaluation
     if suites := _parts(form.suites):
         selection = msgspec.structs.replace(selection, suites=tuple(suites))
@@ -72,8 +79,10 @@ def preview(lab: Lab, form: Form) -> Preview:
     if faults:
         return Preview(form=form, faults=tuple(faults), arguments=arguments)
     try:
-        specification = _bound(lab, plan, arguments)
-        cases = len(lab.evaluation(plan.evaluation).cases)
+        binding = _binding(plan, form, arguments)
+        specification = _bound(lab, plan, binding)
+        goldens = len(lab.evaluation(plan.evaluation, tier_of(plan)).cases)
+        cases, asked = calls_of(plan, goldens)
     except RagtuiError as error:
         return Preview(form=form, faults=((_place(error, form), _sentence(error)),), arguments=arguments)
     return _recorded(
@@ -84,16 +93,20 @@ def preview(lab: Lab, form: Form) -> Preview:
             spec_id=specification.spec_id,
             leaves=tuple(_leaves(canonical(specification))),
             arguments=arguments,
+            binding=binding,
             cases=cases,
-            work=_work(plan, cases),
+            work=f"{asked}; {_work(plan, goldens)}" if asked else _work(plan, cases),
             builds=_builds(lab, specification),
         ),
     )
 
 
-def _edited(plan: Plan, form: Form, faults: list[tuple[str, str]]) -> tuple[Plan, list[str]]:
-    """The plan with every change that can be applied, and those changes; the others become faults."""
-    wanted = settings_of(plan, form.fields)
+def _edited(plan: Plan, own: Plan, form: Form, faults: list[tuple[str, str]]) -> tuple[Plan, list[str]]:
+    """The plan with every change that can be applied, and those changes; the others become faults.
+
+    The form's fields change the plan as its file has it, `own`.
+    """
+    wanted = settings_of(own, form.fields)
     wanted += [("extra", part.strip()) for part in form.extra.split(";") if part.strip()]
     applied = []
     for path, setting in wanted:
@@ -106,18 +119,28 @@ def _edited(plan: Plan, form: Form, faults: list[tuple[str, str]]) -> tuple[Plan
     return plan, applied
 
 
-def _bound(lab: Lab, plan: Plan, arguments: tuple[str, ...]) -> Specification:
+def _binding(plan: Plan, form: Form, arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """What `ragtui spec save` takes for the same specification; a name changes none, and it knows no model options."""
+    kept = [word for place, word in enumerate(arguments[1:], 1) if "--name" not in (word, arguments[place - 1])]
+    if form.tier == GENERATION:
+        own = answering_arguments(form)
+        start = next(place for place in range(len(kept)) if kept[place : place + len(own)] == own)
+        kept[start : start + len(own)] = as_settings(plan)
+    return tuple(kept)
+
+
+def _bound(lab: Lab, plan: Plan, binding: tuple[str, ...]) -> Specification:
     """The plan bound. A plan that names callables or servers is bound by a process: user code never runs in the app."""
-    if any(channel.source for channel in plan.retrieval.channels.values()) or plan.embedding.model != "builtin":
-        return _bound_outside(lab.workspace, arguments)
+    outside = any(channel.source for channel in plan.retrieval.channels.values()) or plan.embedding.model != "builtin"
+    if outside or (plan.generation is not None and plan.generation.model != MOCK):
+        return _bound_outside(lab.workspace, binding)
     bound = Lab(lab.workspace, "read_only", plan_embedder(plan, lab.workspace))
     bound.snapshot = lab.snapshot
     return bound.bind(plan)
 
 
-def _bound_outside(workspace: Workspace, arguments: tuple[str, ...]) -> Specification:
-    kept = [word for place, word in enumerate(arguments[1:], 1) if "--name" not in (word, arguments[place - 1])]
-    command = [sys.executable, "-m", "ragtui", "-w", str(workspace.root), "spec", "save", *kept]
+def _bound_outside(workspace: Workspace, binding: tuple[str, ...]) -> Specification:
+    command = [sys.executable, "-m", "ragtui", "-w", str(workspace.root), "spec", "save", *binding]
     try:
         done = subprocess.run(
             command, capture_output=True, stdin=subprocess.DEVNULL, timeout=_BIND_SECONDS, check=False
@@ -161,14 +184,16 @@ def _time(lab: Lab, specification: Specification, same: list[RunRow], cases: int
 
 
 def _kinds(specification: Specification) -> list[tuple[str, str | None]]:
-    return sorted((channel.kind, channel.source) for channel in specification.plan.retrieval.channels.values())
+    plan = specification.plan
+    kinds = sorted((channel.kind, channel.source) for channel in plan.retrieval.channels.values())
+    return kinds + ([("model", plan.generation.model)] if plan.generation is not None else [])
 
 
 def _against_baseline(lab: Lab, specification: Specification) -> tuple[str, tuple[tuple[str, str, str], ...]]:
-    suites = tuple(sorted(specification.plan.evaluation.suites))
+    suites, tier = tuple(sorted(specification.plan.evaluation.suites)), tier_of(specification.plan)
     for store in (lab.store, lab.reference):
         for item in store.baselines() if store is not None else []:
-            if item.corpus_id == specification.corpus_id and item.suites == suites and item.tier == "retrieval":
+            if (item.corpus_id, item.suites, item.tier) == (specification.corpus_id, suites, tier):
                 assert store is not None
                 old = canonical(store.run(item.run_id).specification)
                 found = differences(old, canonical(specification))
@@ -182,6 +207,8 @@ def _work(plan: Plan, cases: int) -> str:
     remote = [channel.source or name for name, channel in plan.retrieval.channels.items() if channel.kind == "http"]
     if uses(plan, "vector") and plan.embedding.model != "builtin":
         remote.append(plan.embedding.model)
+    if plan.generation is not None and plan.generation.model != MOCK:
+        remote.append(plan.generation.model)
     return f"{calls}; " + (f"asks {', '.join(remote)}" if remote else "no server is asked")
 
 
@@ -196,7 +223,8 @@ def _builds(lab: Lab, specification: Specification) -> tuple[str, ...]:
 
 
 def _arguments(form: Form, sets: list[str], suites: list[str], tags: list[str], name: str) -> tuple[str, ...]:
-    found = ["run", form.plan]
+    answered = form.tier == GENERATION
+    found = ["generate", form.plan, *answering_arguments(form)] if answered else ["run", form.plan]
     if suites:
         found += ["--suite", ",".join(suites)]
     for tag in tags:
@@ -217,7 +245,11 @@ def _parts(text: str) -> list[str]:
 def _field_of(fault: str) -> str:
     """The form's field that a fault's path belongs to."""
     path = fault.partition(":")[0]
-    return {"evaluation.suites": "suites", "evaluation.limit": "limit"}.get(path, path)
+    names = {
+        "evaluation.suites": "suites", "evaluation.limit": "limit", "generation.repeats": "repeats",
+        "generation.modes": "modes", "generation.model": "model",
+    }  # fmt: skip
+    return names.get(path, path)
 
 
 def _place(error: RagtuiError, form: Form) -> str:

@@ -61,7 +61,7 @@ class LiveView(msgspec.Struct, frozen=True, kw_only=True):
     `status` is `interrupted` where the process died without a word. `alike` counts errors of one kind in a row.
 
     A run of the generation tier has a `mode`, the one that measures, tags and misses are of. `fresh` and `replayed`
-    count finished cases; tokens a second and cost are of the fresh ones, None where no server told any.
+    count answers of a model; tokens a second and cost are of the fresh ones, None where no server told any.
     """
 
     run_id: str
@@ -170,7 +170,8 @@ class LiveTally:
         for name, spent in trace.timings.items():
             self._latencies.setdefault(name, deque(maxlen=_WINDOW)).append(spent)
         if trace.answered is not None:
-            self._fresh += not trace.answered.replayed
+            # The echo asks nobody: it has no key.
+            self._fresh += bool(trace.answered.key) and not trace.answered.replayed
         decisive = trace.scores.get(self._decisive) if counts else None
         if decisive is not None:
             for tag in tags:

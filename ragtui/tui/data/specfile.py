@@ -12,18 +12,14 @@ from ragtui.tui.data.launch import Preview
 
 def save_specification(workspace: Workspace, found: Preview) -> str:
     """Write `plans/<name>.spec.json` as `ragtui spec save` does; a sentence that says where. Raises RunFailed."""
-    words = [
-        word
-        for place, word in enumerate(found.arguments)
-        if place and "--name" not in (word, found.arguments[place - 1])
-    ]
     stem = "".join(
         char if char.isalnum() or char in "-_" else "-"
         for char in (found.form.name or found.form.plan).rpartition("/")[2]
     )
     folder = workspace.root / "plans"
     path = folder / f"{stem.partition('.')[0]}.{found.spec_id.removeprefix('sha256:')[:8]}.spec.json"
-    command = [sys.executable, "-m", "ragtui", "-w", str(workspace.root), "spec", "save", *words, "-o", str(path)]
+    saving = ["spec", "save", *found.binding, "-o", str(path)]
+    command = [sys.executable, "-m", "ragtui", "-w", str(workspace.root), *saving]
     try:
         folder.mkdir(exist_ok=True)
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
@@ -31,4 +27,5 @@ def save_specification(workspace: Workspace, found: Preview) -> str:
         raise RunFailed(f"{path} cannot be written: {error}.", "Check the folder.") from error
     if done.returncode:
         raise RunFailed(done.stderr.decode("utf-8", "replace").removeprefix("ragtui: ").strip(), "")
-    return f"Wrote {path.relative_to(workspace.root)}. It is a plan too: choose it above, or give it to `ragtui run`."
+    wrote = f"Wrote {path.relative_to(workspace.root)}."
+    return f"{wrote} It is a plan too: choose it above, or give it to `ragtui {found.arguments[0]}`."

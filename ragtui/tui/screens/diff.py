@@ -119,6 +119,8 @@ class DiffScreen(PairOfRuns):
         """Only what is possible on this level."""
         if action in ("base", "new"):
             return self.level == "summary" and bool(self.lines)
+        if action == "whatif":
+            return self.pair is not None
         if action in ("swap", "promote"):
             return self.level == "summary" and self.pair is not None
         if action == "verdict":

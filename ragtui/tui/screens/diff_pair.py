@@ -18,6 +18,7 @@ from ragtui.tui.data.diff import DiffView, Pair
 from ragtui.tui.data.trace import RunLine
 from ragtui.tui.messages import Told
 from ragtui.tui.screens.base import RagtuiScreen
+from ragtui.tui.screens.whatif import open_whatif
 from ragtui.tui.widgets.document import DocumentDialog
 from ragtui.tui.widgets.picker import Picker
 from ragtui.tui.widgets.promote import PromoteDialog
@@ -37,6 +38,7 @@ DIFF_KEYS: list[Any] = [
     _key("n", "new", "New", "new", "Choose the run that is judged."),
     _key("x", "swap", "Swap", "swap", "Exchange base and new."),
     _key("p", "promote", "Promote", "promote", "Make the new run the baseline of its corpus and suites."),
+    _key("r", "whatif", "What if", "whatif", "Replay the new run under other weights, depths, floors."),
     _key("v", "verdict", "Verdict", "verdict", "The verdict with all its reasons and notes."),
     _key("a", "answers", "Answers", "answers", "Both answers whole, side by side, with their patterns marked."),
     _key("right_square_bracket", "step(1)", "Next", "next", "The next question of the list.", "]"),
@@ -114,6 +116,11 @@ class PairOfRuns(RagtuiScreen):
     def action_swap(self) -> None:
         """Exchange the two."""
         self.compare(self._side_id("new"), self._side_id("base"))
+
+    def action_whatif(self) -> None:
+        """Turn the new run's knobs."""
+        if self.pair is not None:
+            open_whatif(self, self.pair.new.row.run_id, self.pair.new.store, self.pair.new.row.tier)
 
     def action_verdict(self) -> None:
         """All reasons and notes."""

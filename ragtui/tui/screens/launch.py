@@ -15,6 +15,7 @@ from textual.widgets import Button, Input, Static
 from ragtui.errors import RagtuiError
 from ragtui.tui.data.form import Field, Form, base_plan, fields_of
 from ragtui.tui.data.launch import Preview, preview
+from ragtui.tui.data.launch_answers import GENERATION
 from ragtui.tui.messages import Loaded
 from ragtui.tui.screens import launch_text
 from ragtui.tui.screens.base import RagtuiScreen
@@ -34,7 +35,8 @@ class LaunchScreen(RagtuiScreen):
     CSS_PATH = "launch.tcss"
     HELP = """Choose a plan and edit it; the right side says what it means in this workspace: its fingerprint, how often
     it has run, what differs from the baseline, what it takes. ctrl+r starts it as a process of its own, exactly what
-    the command shown would start. Up and down move between fields, left and right change a choice."""
+    the command shown would start. The tier says whether a model answers too: which one, with which context, how often.
+    Up and down move between fields, left and right change a choice."""
     BINDINGS: ClassVar[list[Any]] = [
         Binding(
             "ctrl+r,f5",
@@ -139,8 +141,10 @@ class LaunchScreen(RagtuiScreen):
     def form(self) -> Form:
         """What is written now."""
         texts = {
-            name: self.query_one(f"#{name}", TextField).value for name in ("name", "suites", "tags", "limit", "extra")
+            name: self.query_one(f"#{name}", TextField).value
+            for name in ("name", "suites", "tags", "limit", "repeats", "extra")
         }
+        texts |= {name: self.query_one(f"#{name}", Choice).value for name in ("tier", "model", "modes")}
         changed = {}
         for name, field in self._fields.items():
             for widget in self.query(f"#{name}"):
@@ -157,8 +161,10 @@ class LaunchScreen(RagtuiScreen):
     def _chosen(self, message: Choice.Changed) -> None:
         if message.choice.id == "plan":
             self._build_fields()
-        else:
-            self._changed()
+            return
+        if message.choice.id == "tier":
+            self.query_one("#answers").display = message.value == GENERATION
+        self._changed()
 
     def _changed(self) -> None:
         """Ask what the form means, a moment after the last change."""

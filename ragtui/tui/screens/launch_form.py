@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -13,6 +13,7 @@ from ragtui.experiment.plan import Plan
 from ragtui.inputs.goldens import suite_files
 from ragtui.settings import Workspace
 from ragtui.tui.data.form import Field, plan_choices
+from ragtui.tui.data.launch_answers import GENERATION, MODE_CHOICES, RETRIEVAL, TIERS, model_choices
 from ragtui.tui.memory import Memory
 from ragtui.tui.widgets.fields import Choice, TextField
 
@@ -23,7 +24,7 @@ _TEXTS = (
     ("tags", "all", "Only goldens with any of these tags, separated by commas."),
     ("limit", "no limit", "At most this many cases, stratified by tag."),
 )
-REMEMBERED = ("suites", "tags", "limit")
+REMEMBERED = ("suites", "tags", "limit", "tier", "model", "modes", "repeats")
 _GROUPS = {"retrieval.fusion.rank_constant": "then", "chunking.strategy": "artifacts", "metrics.measures": "measures"}
 
 
@@ -39,7 +40,29 @@ def first_rows(workspace: Workspace, memory: Memory) -> tuple[str, list[Widget]]
         text = memory.get(f"launch.{name}", "") if name in REMEMBERED else ""
         hint = _suites_here(workspace.goldens) if name == "suites" else empty
         rows.append(_row(name, TextField(text, id=name, placeholder=hint, help_text=words)))
-    return plan.value, rows
+    known_tier = memory.get("launch.tier", RETRIEVAL)
+    tier = known_tier if known_tier in dict(TIERS) else RETRIEVAL
+    rows.append(_row("tier", Choice(TIERS, tier, id="tier", help_text="Rank documents only, or let a model answer.")))
+    return plan.value, [*rows, _answer_rows(workspace, memory, tier)]
+
+
+def _answer_rows(workspace: Workspace, memory: Memory, tier: str) -> Vertical:
+    """Model, modes and repeats, as they were left; seen in the tier `generation` only."""
+    rows: list[Widget] = []
+    for name, choices, words in (
+        ("model", model_choices(workspace), "Who answers: the echo, or a profile of the workspace."),
+        ("modes", MODE_CHOICES, "Which context the model is given; all of them tell retriever from model."),
+    ):
+        known = memory.get(f"launch.{name}", "")
+        value = known if known in dict(choices) else choices[0][0]
+        rows.append(_row(name, Choice(choices, value, id=name, help_text=words)))
+    text = TextField(
+        memory.get("launch.repeats", ""), id="repeats", placeholder="3; mock 1",
+        help_text="How often each question is asked in each mode.",
+    )  # fmt: skip
+    box = Vertical(*rows, _row("repeats", text), id="answers")
+    box.display = tier == GENERATION
+    return box
 
 
 def last_row() -> Widget:

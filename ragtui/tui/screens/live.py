@@ -32,8 +32,8 @@ class LiveScreen(RagtuiScreen):
     CSS_PATH = "live.tcss"
     HELP = """Every run in progress in this workspace, whoever started it, as its journal tells it. Closing the app or
     leaving this screen never touches a run. The line under the name counts cases: scored ones have a value, missed
-    ones did not find everything, errored ones have no result. Values are means so far with their 95 % interval; in a run that
-    asks a model they are of one mode, and a line more tells its pace in tokens, what was replayed and the cost."""
+    ones did not find everything, errored ones have no result. Values are means so far with their 95 % interval; in a
+    run that asks a model they are of one mode, and a line more tells tokens a second, what was replayed and cost."""
     BINDINGS: ClassVar[list[Any]] = [
         Binding(
             "t,enter",
@@ -207,7 +207,7 @@ class LiveScreen(RagtuiScreen):
         measures = self.query_one("#measures", RowList)
         measures.set_rows(live_text.measure_rows(view, 16 if measures.is_wide else 8))
         self.query_one("#tags", RowList).set_rows(live_text.tag_rows(view))
-        self.query_one("#tags-pane").border_title = f"By tag · {view.decisive}" + (f" · {view.mode}" if view.mode else "")
+        self.query_one("#tags-pane").border_title = f"By tag · {view.decisive}"
         self.query_one("#latency", RowList).set_rows(live_text.latency_rows(view))
         feed = self.query_one("#feed", RowList)
         feed.empty = "Nothing was missed." if view.over and view.status == "completed" else "None so far."

@@ -36,11 +36,13 @@ def head(view: LiveView, width: int) -> Content:
 
 def answers(view: LiveView) -> Content:
     """What a run of the generation tier has asked and spent, and of which mode the numbers are."""
-    parts = [Content.assemble(("answers ", "bold"), f"{view.fresh:,} fresh, {view.replayed:,} replayed")]
+    asked = f"{view.fresh:,} fresh, {view.replayed:,} replayed" if view.fresh or view.replayed else "no model asked yet"
+    parts = [Content.assemble(("answers ", "bold"), asked)]
     if view.tokens_per_second is not None:
         parts.append(Content(f"{view.tokens_per_second:.0f} tokens/s"))
-    parts.append(Content(f"cost so far {view.cost:.4f}") if view.cost is not None else Content("no prices known"))
-    parts.append(Content.styled(f"numbers are {view.mode}'s", "$secondary"))
+    if view.cost is not None:
+        parts.append(Content(f"cost {view.cost:.4f}"))
+    parts.append(Content.styled(f"numbers of {view.mode}", "$secondary"))
     return Content("   ").join(parts)
 
 

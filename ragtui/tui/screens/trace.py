@@ -19,6 +19,7 @@ from ragtui.tui.data.trace import CaseOrder, CaseQuery, RunLine, RunView
 from ragtui.tui.messages import Failed, Loaded, ShowRun
 from ragtui.tui.screens.trace_answers import Answers
 from ragtui.tui.screens.trace_filters import TRACE_KEYS
+from ragtui.tui.screens.whatif import open_whatif
 from ragtui.tui.widgets import cases_pane
 from ragtui.tui.widgets.case_pane import CasePane
 from ragtui.tui.widgets.cases_pane import CasesPane
@@ -59,7 +60,7 @@ class TraceScreen(Answers):
         with Horizontal(id="trace-levels"):
             yield LazyTable(
                 RUN_COLUMNS, empty="Reading the runs …", id="trace-runs",
-                help_text="Recorded runs, newest first. Enter opens one. ★ marks a promoted baseline.",
+                help_text="Recorded runs, newest first. Enter opens one. ★: a baseline; gen: of the generation tier.",
             )  # fmt: skip
             yield CasesPane(id="trace-cases")
             yield CasePane(id="trace-case")
@@ -121,7 +122,7 @@ class TraceScreen(Answers):
             return self.level != "runs"
         if action in ("answer", "modes"):
             return self.level == "case" and self.view is not None and self.view.record.tier == "generation"
-        if action in ("manifest", "diff"):
+        if action in ("manifest", "diff", "whatif"):
             return self.level != "runs" or bool(self.lines)
         return True
 
@@ -272,6 +273,14 @@ class TraceScreen(Answers):
             run_id = line.row.run_id
         if run_id is not None:
             self.ragtui.open_diff(None, run_id)
+
+    def action_whatif(self) -> None:
+        """Turn the run's knobs."""
+        line = self._line()
+        if self.level != "runs" and self.view is not None:
+            open_whatif(self, self.view.record.run_id, self.view.store, self.view.record.tier)
+        elif line is not None:
+            open_whatif(self, line.row.run_id, line.store, line.row.tier)
 
     def action_copy(self) -> None:
         """Copy what is under the cursor."""

@@ -138,7 +138,7 @@ def mode_title(mode: ModeAnswers) -> str:
 def mode_body(found: GoldenAnswers, mode: ModeAnswers) -> Text:
     """What the mode gives the model, its answer in the repeat that is looked at, and those repeats that differ."""
     _, trace = mode.shown(found.repeat)
-    shown = Text(mode.meaning, style="dim", end="").append("\n\n").append_text(_said(found.case, trace))
+    shown = Text(end="").append(mode.meaning, "dim").append("\n\n").append_text(_said(found.case, trace))
     own = trace.answered.text if trace is not None and trace.answered is not None else None
     for number, (_, other) in enumerate(mode.repeats, 1):
         text = other.answered.text if other is not None and other.answered is not None else None

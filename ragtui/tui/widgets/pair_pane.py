@@ -70,7 +70,7 @@ class PairPane(Vertical):
             self.query_one(f"#pair-{side}", Static).update(_side(side, view, width))
             answer = self.query_one(f"#pair-{side}-answer", Static)
             answer.set_class(case_name(view.case.id) is None or (view.answer is None and view.error is None), "-none")
-            answer.update(Text(f"{side:<5}", style="bold", end="") + answer_line(view, 2 * width - 5))
+            answer.update(Text(end="").append(f"{side:<5}", "bold").append_text(answer_line(view, 2 * width - 5)))
 
     def _scores(self, width: int) -> Text:
         assert self.view is not None

@@ -37,7 +37,7 @@ def run_rows(lines: Sequence[RunLine]) -> list[Row]:
                 f"{row.name or 'unnamed'} (baseline {line.baseline})", "not bold"
             )
         if row.tier == "generation":
-            name.append("  answers", "dim")
+            name = Text("gen ", style="dim", end="") + name
         cells = [
             Text(row.run_id), Text(f"{STATUS_GLYPHS[row.status]} {row.status}"), name, Text(when(row.started_at)),
             Text(f"{row.cases:,}"), Text(f"{row.errors:,}" if row.errors else "–"),
