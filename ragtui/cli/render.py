@@ -192,7 +192,7 @@ def _closing(run: RecordedRun, errors: int) -> Text:
         text.append(f"   continue: ragtui resume {run.run_id}", style="not bold")
     elif run.traces:
         # The worst miss of a search; answers without one say little about the plan.
-        searched = (miss.case for miss in misses(run) if run.trace_of[miss.case].channels)
+        searched = (miss.case for miss in misses(run) if run.tier == "retrieval" or "@e2e#" in miss.case)
         example = next(searched, run.traces[0].case)
         look = f"ragtui trace {run.run_id} {printable(shlex.quote(example))}"
         text.append(f"   look closer: {look}", style="not bold dim")

@@ -44,8 +44,8 @@ class Dependencies(msgspec.Struct, frozen=True, kw_only=True):
     `stop` is asked between groups and gives the status to end with, or None to go on. `timeout` is seconds for one
     call of a retriever, `concurrency` how many such calls are under way at once. `generator` is the model of the
     generation tier (None for `mock`), `judge` the one that judges its answers, `paid` and `paid_judge` what they need
-    not be asked again; `max_calls` and `max_cost` (in the unit
-    of the generator's prices) end the attempt before they are exceeded.
+    not be asked again; `max_calls` and `max_cost` (in the unit of the generator's prices) end the attempt before
+    they are exceeded.
     """
 
     corpus: CorpusSnapshot

@@ -39,7 +39,7 @@ class ChunkTable:
         if doc_id not in corpus:
             raise IsolationLeak(
                 f"A retriever returned the document {doc_id!r}, which is not in the snapshot.",
-                "Point it at this corpus only; where its document was renamed or removed here, let it index the corpus anew.",
+                "Point it at this corpus only; if the document was renamed or removed here, index the corpus anew.",
             )
         length = len(corpus.document(doc_id).text)
         first, last = (0, length) if start is None or end is None else (start, end)

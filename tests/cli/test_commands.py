@@ -73,7 +73,7 @@ def test_verbose_lists_every_miss_with_what_came_instead(workspace: Path, call: 
     for number in range(8):
         assert f"lost {number}" in told.out
     assert "beacon-notes" in told.out
-    assert f"ragtui trace {json.loads(call(workspace, 'show', '--json').out)['run_id']} q-000" in told.out
+    assert f"ragtui trace {json.loads(call(workspace, 'show', '--json').out)['run_id']} 'lost 0'" in told.out
 
 
 def test_selection_options(workspace: Path, call: Call) -> None:
@@ -153,11 +153,14 @@ def test_show_separation_and_errors(recorded: Path, call: Call) -> None:
     assert "failed." in call(recorded, "show", "--errors").out
 
 
-def test_a_run_leads_to_its_worst_miss(recorded: Path, call: Call) -> None:
-    run = open_lab(recorded).recorded("latest")
-    worst = misses(run)[0].case
-    assert worst != run.traces[0].case
-    assert f"look closer: ragtui trace {run.run_id} {worst}" in call(recorded, "show").out
+def test_a_run_leads_to_its_worst_miss(workspace: Path, call: Call) -> None:
+    goldens = sample_goldens(8)
+    goldens[3]["relevantDocIds"] = ["jacket-notes"]
+    write_suite(workspace, "core", goldens)
+    assert call(workspace, "run", "bm25").code == 0
+    run = open_lab(workspace).recorded("latest")
+    assert misses(run)[0].case == goldens[3]["id"]
+    assert f"look closer: ragtui trace {run.run_id} {goldens[3]['id']}" in call(workspace, "show").out
 
 
 @pytest.mark.parametrize(

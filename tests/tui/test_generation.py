@@ -26,7 +26,7 @@ from ragtui.tui.widgets.cases_pane import CasesPane
 from ragtui.tui.widgets.document import DocumentDialog
 from tests.generation.station import generating, lab_with, ran, reads, station
 from tests.store import samples
-from tests.tui.trace_samples import HOSTILE, app, lab, record, shown, until
+from tests.tui.trace_samples import HOSTILE, app, at_rest, lab, press, record, shown, until
 
 SIZES = [(80, 24), (120, 40)]
 
@@ -146,8 +146,10 @@ async def test_every_screen_opens(runs: tuple[Path, str, str], mode: str, size: 
     running = app(runs[0], mode)
     async with running.run_test(size=size) as pilot:
         await until(pilot, lambda: running.current_mode == mode)
-        await pilot.pause(0.5)
-        assert "✗ internal" not in sound(running, size)
+        await at_rest(pilot)
+        # An error would stand over it as a dialog.
+        assert getattr(running.screen, "MODE", "") == mode
+        sound(running, size)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -161,27 +163,27 @@ async def test_from_the_cases_to_answer_prompt_and_modes(runs: tuple[Path, str, 
         await until(pilot, lambda: "gen unnamed" in sound(running, size))
         screen.post_message(ShowRun(worse))
         await until(pilot, lambda: screen.level == "cases" and screen.query_one(CasesPane).table.row_at(1) is not None)
-        await pilot.pause()
+        await at_rest(pilot)
         assert "noretrieval#1" in sound(running, size)
-        await pilot.press("down", "enter")
+        await press(pilot, "down", "enter")
         pane = screen.query_one(CasePane)
         await until(pilot, lambda: pane.view is not None and pane.view.case.id == "anchor-litres@e2e#1")
-        await pilot.pause()
+        await at_rest(pilot)
         text = sound(running, size)
         assert "✗ failed  Perhaps ⟦✗9999⟧" in text
         assert "a Answer  o Modes" in text
-        await pilot.press("a")
+        await press(pilot, "a")
         await until(pilot, lambda: isinstance(running.screen, DocumentDialog))
-        await pilot.pause()
+        await at_rest(pilot)
         text = sound(running, size)
         assert "✗ lacks" in text
         assert "Context: 5 injected, 0 dropped" in text
-        await pilot.press("end")
+        await press(pilot, "end")
         await until(pilot, lambda: "Prompt as sent, 2 of 2: user" in "\n".join(shown(running)))
         sound(running, size)
-        await pilot.press("escape", "o")
+        await press(pilot, "escape", "o")
         await until(pilot, lambda: isinstance(running.screen, BesideDialog))
-        await pilot.pause()
+        await at_rest(pilot)
         text = sound(running, size)
         assert MEANINGS[False, False, False][:40] in text
         for title in ("─ oracle ✗✗ ─", "─ e2e ✗✗ ─", "─ noretrieval ✗✗ ─"):
@@ -189,9 +191,9 @@ async def test_from_the_cases_to_answer_prompt_and_modes(runs: tuple[Path, str, 
         # Beside three modes a narrow screen has no room for the echo; its passes stand above.
         assert ("─ mock ✓ ─" in text) == (size[0] >= 120)
         assert "mock ✓" in text
-        await pilot.press("right", "enter")
+        await press(pilot, "right", "enter")
         await until(pilot, lambda: pane.view is not None and pane.view.case.id == "anchor-litres@noretrieval#1")
-        await pilot.pause()
+        await at_rest(pilot)
         assert "nothing was searched for in this mode" in sound(running, size) or size[0] >= 120
 
 
@@ -204,19 +206,19 @@ async def test_a_flipped_question_shows_both_answers(runs: tuple[Path, str, str]
         assert isinstance(screen, DiffScreen)
         screen.post_message(ShowDiff(good, worse))
         await until(pilot, lambda: screen.view is not None)
-        await pilot.press("enter", "enter")
+        await press(pilot, "enter", "enter")
         await until(pilot, lambda: screen.level == "pair")
-        await pilot.pause()
+        await at_rest(pilot)
         text = sound(running, size)
         assert "base ✓ passed  The anchor tank holds ⟦✓24 litres⟧ of oil." in text
         assert "new  ✗ failed  Perhaps ⟦✗9999⟧" in text
-        await pilot.press("a")
+        await press(pilot, "a")
         await until(pilot, lambda: isinstance(running.screen, BesideDialog))
-        await pilot.pause()
+        await at_rest(pilot)
         text = sound(running, size)
         assert "✓ holds" in text
         assert "✗ lacks" in text
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: isinstance(running.screen, TraceScreen) and running.screen.level == "case")
         opened = running.screen.query_one(CasePane).view
         assert opened is not None

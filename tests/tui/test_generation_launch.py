@@ -27,7 +27,7 @@ from ragtui.tui.widgets.fields import Choice
 from tests.generation.chat_server import openai
 from tests.generation.station import generating, lab_with, levels, reads, station
 from tests.providers.scripted_server import ScriptedServer
-from tests.tui.trace_samples import app, lab, shown, until
+from tests.tui.trace_samples import app, at_rest, lab, press, shown, until
 from tests.workshop import ragtui, start
 
 SIZES = [(80, 24), (120, 40)]
@@ -49,7 +49,8 @@ async def settled(pilot: Pilot[Any]) -> LaunchScreen:
     """The screen once it shows what is written."""
     screen = pilot.app.screen
     assert isinstance(screen, LaunchScreen)
-    await until(pilot, lambda: screen.shown is not None and screen.shown.form == screen.form(), 30)
+    await until(pilot, lambda: screen.shown is not None and screen.shown.form == screen.form())
+    await at_rest(pilot)
     return screen
 
 
@@ -123,25 +124,25 @@ async def test_the_tier_brings_its_fields_and_starts_a_process(folder: Path, siz
         assert not screen.query_one("#answers").display
         tier = screen.query_one("#tier", Choice)
         tier.focus()
-        await pilot.press("right")
+        await press(pilot, "right")
         assert screen.query_one("#answers").display
         screen.query_one("#limit", Input).value = "8"
         await settled(pilot)
-        await pilot.pause()
+        await at_rest(pilot)
         text = fitting(running, size)
         assert "generation" in text
         assert "mock" in text
         assert screen.shown is not None
         assert "--all-modes" in screen.shown.arguments
         wanted = screen.shown.spec_id
-        await pilot.press("ctrl+r")
+        await press(pilot, "ctrl+r")
         assert running.current_mode == "live"
         store = Store(folder / "runs.duckdb")
-        await until(pilot, lambda: bool((folder / "runs.duckdb").exists() and store.runs()), 30)
+        await until(pilot, lambda: bool((folder / "runs.duckdb").exists() and store.runs()))
         row = store.runs()[0]
         assert (row.spec_id, row.tier, row.cases) == (wanted, "generation", 24)
         assert running.memory.get("launch.tier", "") == "generation"
-        await until(pilot, lambda: not list((folder / ".ragtui" / "started").iterdir()), 20)
+        await until(pilot, lambda: not list((folder / ".ragtui" / "started").iterdir()))
 
 
 # -- following --------------------------------------------------------------------------------------------------------
@@ -197,15 +198,15 @@ async def test_a_run_on_a_server_is_followed_with_pace_and_cost(folder: Path, si
             command = ("generate", "bm25", "--model", "local", "--all-modes", "--repeats", "2")
             process = await asyncio.to_thread(start, folder, *command)
             try:
-                await until(pilot, lambda: screen.shown in screen.views and screen.views[screen.shown].fresh > 10, 30)
-                await until(pilot, lambda: "tokens/s" in fitting(running, size), 10)
+                await until(pilot, lambda: screen.shown in screen.views and screen.views[screen.shown].fresh > 10)
+                await until(pilot, lambda: "tokens/s" in fitting(running, size))
                 text = fitting(running, size)
                 assert "fresh, 0 replayed" in text
                 assert "numbers of e2e" in text
                 assert "cost 0.0" in text
                 _, told = await asyncio.to_thread(process.communicate, timeout=60)
                 assert process.returncode == EXIT_OK, told
-                await until(pilot, lambda: screen.views[screen.shown].over, 20)
+                await until(pilot, lambda: screen.views[screen.shown].over)
             finally:
                 process.kill()
                 process.wait()

@@ -30,10 +30,11 @@ from ragtui.tui.data.knobs import Knob
 from ragtui.tui.data.whatif import Answer, WhatIf
 from ragtui.tui.screens.diff import DiffScreen
 from ragtui.tui.screens.trace import TraceScreen
-from ragtui.tui.screens.whatif import NameDialog, WhatIfScreen
+from ragtui.tui.screens.whatif import WhatIfScreen
 from ragtui.tui.widgets.cases_pane import CasesPane
 from ragtui.tui.widgets.frame import KeyBar, StatusLine
 from ragtui.tui.widgets.knob_list import KnobList
+from ragtui.tui.widgets.plan_name import NameDialog
 from tests.tui.trace_samples import app, shown, until
 from tests.workshop import TOPICS, make_workspace, sample_goldens
 

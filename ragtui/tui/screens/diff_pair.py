@@ -38,13 +38,13 @@ DIFF_KEYS: list[Any] = [
     _key("n", "new", "New", "new", "Choose the run that is judged."),
     _key("x", "swap", "Swap", "swap", "Exchange base and new."),
     _key("p", "promote", "Promote", "promote", "Make the new run the baseline of its corpus and suites."),
-    _key("r", "whatif", "What if", "whatif", "Replay the new run under other weights, depths, floors."),
     _key("v", "verdict", "Verdict", "verdict", "The verdict with all its reasons and notes."),
     _key("a", "answers", "Answers", "answers", "Both answers whole, side by side, with their patterns marked."),
     _key("right_square_bracket", "step(1)", "Next", "next", "The next question of the list.", "]"),
     _key("left_square_bracket", "step(-1)", "Before", "previous", "The question before in the list.", "[", False),
     _key("o", "trace", "Trace", "trace", "Open the question in the new run on the Trace screen."),
     _key("y", "copy", "Copy", "copy", "Copy the row under the cursor."),
+    _key("r", "whatif", "What if", "whatif", "Replay the new run under other weights, depths, floors."),
 ]
 
 

@@ -41,9 +41,9 @@ TRACE_KEYS: list[Any] = [
     _key("left_square_bracket", "step(-1)", "Case before", "previous", "The case before in the list.", "[", False),
     _key("m", "manifest", "Manifest", "manifest", "The exact specification that produced the run, and where it ran."),
     _key("d", "diff", "Diff", "diff", "Compare the run with its baseline on the Diff screen."),
-    _key("r", "whatif", "What if", "whatif", "Replay the run under other weights, depths, floors, and see what moves."),
     _key("y", "copy", "Copy", "copy", "Copy what is under the cursor: a run's id, a case's id, a chunk."),
     _key("e", "export", "Export", "export", "Write the case as JSON, as `ragtui trace --json` prints it."),
+    _key("r", "whatif", "What if", "whatif", "Replay the run under other weights, depths, floors, and see what moves."),
 ]
 
 

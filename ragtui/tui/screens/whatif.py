@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container, Horizontal, Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Button, Input, Static
+from textual.widgets import Static
 
 from ragtui.errors import RagtuiError
 from ragtui.tui.data import knobs
@@ -22,6 +22,7 @@ from ragtui.tui.messages import Failed, Loaded
 from ragtui.tui.screens.base import RagtuiScreen
 from ragtui.tui.widgets.frame import KeyBar, StatusLine
 from ragtui.tui.widgets.knob_list import WIDE, KnobList, flip_section, knob_section, measure_section, told_measure
+from ragtui.tui.widgets.plan_name import NameDialog
 from ragtui.tui.widgets.section_list import SectionList
 from ragtui.tui.widgets.text import inert, inert_block, plural
 
@@ -266,42 +267,6 @@ class WhatIfScreen(RagtuiScreen, ModalScreen[None]):
 
     def _got_saved(self, words: str) -> None:
         self.toast(words, seconds=12.0)
-
-
-class NameDialog(ModalScreen[str | None]):
-    """Dismissed with a name for the plan, or None."""
-
-    BINDINGS: ClassVar[list[Any]] = [
-        Binding("escape", "dismiss", "Cancel", id="name.cancel", tooltip="Save nothing."),
-    ]
-    DEFAULT_CSS = "NameDialog Input { height: 1; margin: 1 0; }"
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self._name = "".join(char if char.isalnum() or char in " .-_" else "-" for char in name)[:60]
-
-    def compose(self) -> ComposeResult:
-        """One line to fill in, two buttons."""
-        with Vertical(classes="dialog") as box:
-            box.border_title = "Save the plan"
-            words = "It becomes plans/NAME.json in the workspace, for `ragtui run` and the Launch screen."
-            yield Static(words, markup=False)
-            yield Input(self._name, compact=True, id="plan-name", max_length=80)
-            with Horizontal(classes="buttons"):
-                yield Button("Cancel (esc)", id="cancel")
-                yield Button("Save (enter)", id="save", variant="primary")
-
-    def on_mount(self) -> None:
-        """The name is what is asked for."""
-        self.query_one(Input).focus()
-
-    def on_input_submitted(self) -> None:
-        """Save."""
-        self.dismiss(self.query_one(Input).value)
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        """Save or not."""
-        self.dismiss(self.query_one(Input).value if event.button.id == "save" else None)
 
 
 def open_whatif(screen: RagtuiScreen, run_id: str, store: Label, tier: str) -> None:
