@@ -28,7 +28,8 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 HITS = st.lists(st.tuples(st.integers(0, 2**31 - 1), FLOATS), max_size=5).map(
     lambda pairs: Hits([chunk for chunk, _ in pairs], [score for _, score in pairs])
 )
-SCORES = st.dictionaries(st.sampled_from([*samples.MEASURES, "other"]), st.none() | FLOATS)
+# A measure is between 0 and 1; a channel's score may be any number.
+SCORES = st.dictionaries(st.sampled_from([*samples.MEASURES, "other"]), st.none() | st.floats(0, 1))
 TRACES = st.builds(
     CaseTrace, case=TEXTS, index=st.integers(0, 2**31 - 1), status=st.sampled_from(["ok", "error"]),
     error=st.none() | st.builds(CaseError, TEXTS, TEXTS), query=TEXTS,
