@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from ragtui.analysis.progress import Progress
+from ragtui.analysis.summary import decisive_measure
 from ragtui.events import CaseFinished, Notice, RunEvent, RunStarted, RunStatus
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.metrics.aggregate import Estimate, mean_estimate
@@ -138,8 +139,7 @@ class LiveTally:
 
     def _start(self, event: RunStarted) -> None:
         self._started, self._cases = event, event.cases
-        primary = event.specification.plan.metrics.primary
-        self._decisive = primary if primary in event.measures else event.measures[0]
+        self._decisive = decisive_measure(event.measures, event.specification.plan.metrics.primary)
         self._trails = {name: _Trail() for name in event.measures}
         self._tags, self._tag_done, self._tag_total, self._fresh = {}, {}, {}, 0
         for index in event.pending:
