@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _MARK_BYTES = 4096
+# A run of so many cases is worth row groups of its own. Merged into the last one, as the checkpoint does with small
+# ones, that one would be written anew at each load.
+_OWN_ROW_GROUPS = 256
 _CLOSE_ATTEMPT = (
     "UPDATE attempts SET status = $s, ended_at = $at, elapsed_s = $e, reason = $r WHERE run = $run AND attempt = $a"
 )
@@ -73,7 +76,7 @@ def recover(gate: Gate, folder: Path) -> list[str]:
                 except DamagedJournal as error:
                     aside = path.with_name(path.name + ".damaged")
                     reason = f"The journal is damaged at line {error.line}; it is kept as {aside.name}."
-                    _Load(gate, path).commit(Batch(), "interrupted", "damaged", reason)
+                    _Load(gate, path, "damaged").commit(Batch(), "interrupted", reason)
                 journal.discard(path, aside)
         except FileNotFoundError:
             continue  # another process loaded it meanwhile
@@ -92,9 +95,9 @@ def _load_claimed(gate: Gate, path: Path, descriptor: int, unfinished: RunStatus
         mark = _mark(descriptor)
     except OSError as error:
         raise unreadable(path, error) from error
-    if mark.startswith("0:") or _known(gate, path.stem) == mark:
+    if mark.startswith("0:"):
         return
-    loading = _Load(gate, path)
+    loading = _Load(gate, path, mark)
     batch, number = Batch(), 0
     try:
         with path.open("rb") as file:
@@ -108,32 +111,42 @@ def _load_claimed(gate: Gate, path: Path, descriptor: int, unfinished: RunStatus
         raise
     except OSError as error:
         raise unreadable(path, error) from error
-    loading.commit(batch, unfinished, mark)
+    loading.commit(batch, unfinished)
 
 
 class _Load:
-    """The inserts of one journal. `commit` is one transaction."""
+    """The inserts of one journal, told from others by its mark. `commit` is one transaction."""
 
-    def __init__(self, gate: Gate, path: Path) -> None:
+    def __init__(self, gate: Gate, path: Path, mark: str) -> None:
         self.gate = gate
         self.path = path
         self.run_id = path.stem
+        self.mark = mark
         self.last_at: dict[int, str] = {}
 
-    def commit(self, batch: Batch, ending: RunStatus | None = None, mark: str = "", reason: str = "") -> None:
-        """Insert what is not there yet. With `ending`, close the attempts that told no end so, and take the means."""
+    def commit(self, batch: Batch, ending: RunStatus | None = None, reason: str = "") -> None:
+        """Insert what is not there yet. With `ending`, close the attempts that told no end so, and take the means.
+
+        Nothing is touched where this very journal was loaded to its end before.
+        """
         if not (batch.started or batch.traces or batch.chunks or batch.finished or ending):
             return
         self.last_at |= batch.last_at
         with self.gate.write() as connection:
+            if not reason and _mark_of(connection, self.run_id) == self.mark:
+                return
             for started in batch.started:
                 self._start(connection, started)
-            found = connection.execute("SELECT run, measures FROM runs WHERE run_id = $1", [self.run_id]).fetchone()
+            found = connection.execute(
+                "SELECT run, measures, cases FROM runs WHERE run_id = $1", [self.run_id]
+            ).fetchone()
             if found is None:
                 if reason:
                     return  # nothing of a damaged journal could be loaded
                 raise DamagedJournal(self.path, 1, "it does not begin with the start of a run")
-            run, measures = found
+            run, measures, cases = found
+            if cases >= _OWN_ROW_GROUPS:
+                connection.execute("SET max_vacuum_tasks = 0")
             connection.execute("UPDATE runs SET status = 'running' WHERE run = $1 AND status <> 'running'", [run])
             insert_chunks(connection, run, batch)
             insert_traces(connection, run, batch, measures)
@@ -144,7 +157,7 @@ class _Load:
                 )
             if ending:
                 self._end(connection, run, ending, reason)
-                summarise(connection, run, len(measures), mark)
+                summarise(connection, run, len(measures), self.mark)
 
     def _start(self, connection: DuckDBPyConnection, started: Started) -> None:
         if started.run_id != self.run_id:
@@ -209,7 +222,11 @@ def _known(gate: Gate, run_id: str) -> str | None:
     if not gate.path.exists():
         return None
     with gate.read() as connection:
-        row = connection.execute("SELECT journal_mark FROM runs WHERE run_id = $1", [run_id]).fetchone()
+        return _mark_of(connection, run_id)
+
+
+def _mark_of(connection: DuckDBPyConnection, run_id: str) -> str | None:
+    row = connection.execute("SELECT journal_mark FROM runs WHERE run_id = $1", [run_id]).fetchone()
     return str(row[0]) if row else None
 
 

@@ -29,16 +29,17 @@ def datasets_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def scifact(folder: Path) -> tuple[CorpusSnapshot, EvaluationSet]:
-    """SciFact as BEIR has it: 5,183 abstracts with their titles, the 300 test claims and their judgments."""
+def scifact(folder: Path, splits: Iterable[str] = ("test",)) -> tuple[CorpusSnapshot, EvaluationSet]:
+    """SciFact as BEIR has it: 5,183 abstracts with their titles, the 300 test (809 train) claims, their judgments."""
     with zipfile.ZipFile(folder / "scifact-hf-original.zip") as archive:
         name = next(name for name in archive.namelist() if name.endswith("corpus_train.csv"))
         rows = csv.DictReader(io.TextIOWrapper(archive.open(name), "utf-8"))
         documents = [document(row["doc_id"], f"{row['title']}\n\n{_sentences(row['abstract'])}") for row in rows]
     qrels: dict[str, dict[str, int]] = {}
-    for line in (folder / "qrels" / "test.tsv").read_text().splitlines()[1:]:
-        query, doc, grade = line.split("\t")
-        qrels.setdefault(query, {})[doc] = int(grade)
+    for split in splits:
+        for line in (folder / "qrels" / f"{split}.tsv").read_text().splitlines()[1:]:
+            query, doc, grade = line.split("\t")
+            qrels.setdefault(query, {})[doc] = int(grade)
     queries = {}
     for line in (folder / "queries.jsonl").read_text().splitlines():
         record = json.loads(line)
