@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import msgspec
+
 from ragtui.analysis.recorded import RecordedRun
+from ragtui.analysis.replay import replay
 from ragtui.analysis.stored import recorded_run
 from ragtui.analysis.summary import summary
 from ragtui.store.store import Store
@@ -15,6 +18,7 @@ from tests.reference.record import REFERENCE
 
 PRESETS = ("bm25", "vector", "hybrid")
 MEASURES = ("R@1", "R@5", "RR", "AP", "nDCG@10")
+EARLY_TO_LATE = ("R@1", "Rprec", "R@2", "nDCG@3", "AP", "RR", "nDCG@10", "R@5", "R@20")
 
 
 def reference_runs() -> dict[str, RecordedRun]:
@@ -49,21 +53,27 @@ def tables(runs: dict[str, RecordedRun]) -> str:
 
 
 def gaps(runs: dict[str, RecordedRun]) -> str:
-    """How far apart the presets are, pair by pair, as Markdown; Success@1 is the share answered at rank 1."""
-    means = {name: _means(runs[name]) for name in PRESETS}
-    names = [*MEASURES, "Success@1"]
-    lines = [f"| difference | {' | '.join(names)} |", "|---|" + "---|" * len(names)]
-    for left, right in combinations(PRESETS, 2):
-        cells = [f"{means[right][name] - means[left][name]:+.4f}" for name in names]
-        lines.append(f"| {right} − {left} | {' | '.join(cells)} |")
+    """How far apart the presets are, pair by pair, as Markdown: the recorded hits by early and by late measures."""
+    lines = [f"| difference | {' | '.join(EARLY_TO_LATE)} |", "|---|" + "--:|" * len(EARLY_TO_LATE)]
+    for pair, values in differences(runs).items():
+        lines.append(f"| {pair} | {' | '.join(f'{value:+.4f}' for value in values.values())} |")
     return "\n".join(lines)
 
 
+def differences(runs: dict[str, RecordedRun]) -> dict[str, dict[str, float]]:
+    """Pair of presets → measure → difference of the means."""
+    means = {name: _means(runs[name]) for name in PRESETS}
+    return {
+        f"{right} − {left}": {name: means[right][name] - means[left][name] for name in EARLY_TO_LATE}
+        for left, right in combinations(PRESETS, 2)
+    }
+
+
 def _means(run: RecordedRun) -> dict[str, float]:
-    overall = summary(run).overall
-    found = {name: value for name in MEASURES if (value := overall[name].value) is not None}
-    first = [trace.scores["RR"] == 1 for trace in run.traces if trace.scores["RR"] is not None]
-    return found | {"Success@1": sum(first) / len(first)}
+    plan = run.specification.plan
+    metrics = msgspec.structs.replace(plan.metrics, measures=EARLY_TO_LATE, primary=EARLY_TO_LATE[0], guards=())
+    overall = replay(run, msgspec.structs.replace(plan, metrics=metrics)).summary.overall
+    return {name: value for name in EARLY_TO_LATE if (value := overall[name].value) is not None}
 
 
 def shares(runs: dict[str, RecordedRun]) -> str:

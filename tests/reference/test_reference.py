@@ -14,7 +14,8 @@ from ragtui.analysis.verify import verify_run
 from ragtui.experiment.presets import PRESETS
 from ragtui.store.store import Store
 from tests.reference.record import REFERENCE, ROOT
-from tests.reference.tables import gaps, reference_runs, shares, tables
+from tests.reference.tables import PRESETS as TABLED
+from tests.reference.tables import differences, gaps, reference_runs, shares, tables
 
 # Across processors a vector score may differ by this much (DESIGN, Determinism).
 TOLERANCE = 1e-6
@@ -74,3 +75,15 @@ def test_the_readme_states_the_recorded_numbers() -> None:
     assert shares(runs) in readme, "update the README: python -m tests.reference.tables"
     handbook = (ROOT / "tests" / "handbook" / "README.md").read_text("utf-8")
     assert gaps(runs) in handbook, "update tests/handbook/README.md: python -m tests.reference.tables"
+
+
+def test_the_handbook_tells_the_presets_apart() -> None:
+    runs = reference_runs()
+    apart = differences(runs)
+    measures = [name for name in apart["hybrid − bm25"] if all(abs(row[name]) >= 0.03 for row in apart.values())]
+    assert len(measures) >= 2
+    scored = [trace.scores["R@5"] for trace in runs["hybrid"].traces if trace.scores["R@5"] is not None]
+    assert 0.75 <= sum(scored) / len(scored) <= 0.93
+    answerable = [trace.case for trace in runs["hybrid"].traces if trace.scores["RR"] is not None]
+    at_the_top = [all(runs[name].trace_of[case].scores["RR"] == 1 for name in TABLED) for case in answerable]
+    assert sum(at_the_top) <= len(answerable) / 2
