@@ -8,10 +8,10 @@ from __future__ import annotations
 
 _SOURCE = (
     r"(?:context|handbook|manual|documentation|documents?|information|texts?|sources?|materials?|passages?|excerpts?|"
-    r"knowledge base|records?|data)"
+    r"knowledge base|records?|data|sheets?|corpus)"
 )
 _FACT = (
-    r"(?:information|answers?|details?|data|mention|references?|knowledge|anything (?:about|on|that|which)|"
+    r"(?:information|answers?|details?|data|mention|references?|knowledge|anything (?:about|on|that|which|in|like)|"
     r"specifics|context|guidance|instructions?|records?)"
 )
 _NOT = r"(?:do not|don't|did not|didn't|does not|doesn't)"
@@ -39,9 +39,14 @@ DECLINES: tuple[str, ...] = (
     r"includes?) (?:no|nothing)\b",
     rf"\bthere(?: is|'s| was| are| were)(?: no|n't any| not any) {_FEW}{_FACT}\b",
     rf"\bno {_FEW}{_FACT} (?:is|are|was|were) (?:available|given|provided|found|mentioned)\b",
-    rf"\bnot (?:mentioned|specified|stated|covered|discussed|addressed|given|described|included|provided|available|"
-    rf"found) (?:anywhere )?(?:in|by|within) {_FEW}{_SOURCE}\b",
-    r"\b(?:is|are|was|were) not (?:explicitly )?(?:mentioned|specified|stated)(?= ?[.!]|$)",
+    rf"\bnothing (?:\w+ )?(?:in|within) {_FEW}{_SOURCE}\b",
+    r"\bnothing (?:is|was) (?:said|written|given|stated|mentioned) (?:about|of)\b",
+    r"\bno [\w'’ -]{1,40}? (?:is|are|was|were) (?:stated|mentioned|recorded|specified)\b",
+    rf"\b(?:no [\w'’ -]{{1,40}}? (?:is|are|was|were) given|there(?: is|'s| are) no [\w'’ -]{{1,60}}?) (?:in|by) "
+    rf"{_FEW}{_SOURCE}\b",
+    rf"(?:\bnot|n't) (?:mentioned|specified|stated|covered|discussed|addressed|given|described|included|provided|"
+    rf"available|found) (?:anywhere )?(?:in|by|within) {_FEW}{_SOURCE}\b",
+    r"\b(?:is|are|was|were)(?: not|n't) (?:explicitly )?(?:mentioned|specified|stated)(?= ?[.!]|$)",
     rf"\bnot {_FEW}(?:enough|sufficient) (?:information|data|details?|context)\b",
     r"\binsufficient (?:information|data|details?|context)\b",
     # Out of scope

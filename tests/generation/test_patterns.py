@@ -61,6 +61,15 @@ REFUSALS = [
     "We have no records of such a visit.",
     "I see no information on prices.",
     "I found no mention of it.",
+    "Nothing in the handbook covers flights to the coast in winter.",
+    "Nothing is said about a dentist.",
+    "The price isn't given in its sheet.",
+    "No price per minute is stated.",
+    "No serial number is given in the equipment sheet.",
+    "I can't find anything in the handbook about a swimming pool.",
+    "There is no price for the Cardan A2 in the handbook.",
+    "The sheet gives no price.",
+    "The colour wasn't mentioned.",
 ]
 
 ANSWERS = [
@@ -94,6 +103,11 @@ ANSWERS = [
     "They could not see the flag, but heard the horn.",
     "No details of the patient leave the surgery.",
     "Insufficient oil pressure shows as code 61.",
+    "No alarm is given before 18:45.",
+    "Nothing in the tent may touch the wall.",
+    "There is no fuel in the galley.",
+    "The all-clear was not given until 06:00.",
+    "Nothing is said on channel 3 during the round.",
 ]
 
 HEDGED = [
