@@ -133,5 +133,5 @@ def _check_bound(specification: Specification, dependencies: Dependencies) -> No
         if channel.source is not None and channel.source not in dependencies.sources:
             raise ProviderUnavailable(
                 f"Channel {name!r} needs the retriever {channel.source!r}, which is not registered.",
-                "Register it in the plan file or with ragtui.open(…, retrievers={…}).",
+                f"Give the callable by its name: ragtui.open(…, retrievers={{{channel.source!r}: …}}).",
             )

@@ -69,14 +69,14 @@ class Problem(msgspec.Struct, frozen=True, order=True):
 
 
 class InvalidFiles(InvalidInput):
-    """Frozen inputs with problems; carries all of them."""
+    """Files with problems, by default the workspace's corpus and goldens; carries all of them."""
 
     kind = "invalid_files"
 
-    def __init__(self, problems: Sequence[Problem], hint: str = "") -> None:
+    def __init__(self, problems: Sequence[Problem], hint: str = "", where: str = "the frozen inputs") -> None:
         self.problems = tuple(sorted(set(problems)))
         count = len(self.problems)
-        headline = f"{count} problem{'' if count == 1 else 's'} in the frozen inputs."
+        headline = f"{count} problem{'' if count == 1 else 's'} in {where}."
         lines = "\n".join(f"  {problem}" for problem in self.problems)
         super().__init__(f"{headline}\n{lines}", hint or "Fix the places named above and run `ragtui corpus check`.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import msgspec
@@ -13,6 +14,15 @@ from ragtui.trace import CaseTrace, ChunkRef
 
 RunStatus = Literal["running", "completed", "interrupted", "cancelled", "failed"]
 JOURNAL_SCHEMA = 1
+
+
+def seconds_between(start: str, end: str | None = None) -> float:
+    """Seconds between two times as events have them, `end` being now by default; 0 where one is no such time."""
+    try:
+        last = datetime.fromisoformat(end) if end is not None else datetime.now(UTC)
+        return (last - datetime.fromisoformat(start)).total_seconds()
+    except (ValueError, TypeError):
+        return 0.0
 
 
 class RunStarted(msgspec.Struct, frozen=True, kw_only=True, tag="run_started", tag_field="event"):
@@ -47,6 +57,19 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, tag="notice", tag_field=
     message: str
 
 
+class ServerCalls(msgspec.Struct, frozen=True, kw_only=True, tag="server_calls", tag_field="event"):
+    """How calls of servers stand: `in_flight` under way, `retries` since the attempt began.
+
+    The newest retry is of the profile `provider`, because of what it did (`reason`), after `wait_s` seconds.
+    """
+
+    in_flight: int = 0
+    retries: int = 0
+    provider: str = ""
+    reason: str = ""
+    wait_s: float = 0.0
+
+
 class ChunksSeen(msgspec.Struct, frozen=True, kw_only=True, tag="chunks_seen", tag_field="event"):
     """Chunks that the cases after this event refer to, each told once a run's attempt."""
 
@@ -71,4 +94,4 @@ class RunFinished(msgspec.Struct, frozen=True, kw_only=True, tag="run_finished",
     reason: str = ""
 
 
-RunEvent = RunStarted | StageProgress | Notice | ChunksSeen | CaseFinished | RunFinished
+RunEvent = RunStarted | StageProgress | Notice | ServerCalls | ChunksSeen | CaseFinished | RunFinished

@@ -1,16 +1,19 @@
-"""The workspace and its profiles: the only reader of the environment and of TOML files."""
+"""The workspace and its profiles: the only reader of the environment and of TOML files, strict about fields."""
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import tomllib
+import typing
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ragtui.errors import InvalidInput
+from ragtui.errors import InvalidFiles, InvalidInput, Problem
 
 CONFIG_NAME = "ragtui.toml"
 STATE_FOLDER = ".ragtui"
@@ -24,7 +27,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     one request with all its retries. `batch` and `batch_characters` bound the texts of one request. `revision` tells
     models apart that a server serves under one name without a digest.
 
-    `input_price` and `output_price` are for a million tokens of prompt and of answer, in whatever currency.
+    `input_price` and `output_price` are for a million tokens of prompt and of answer, in whatever currency. `warm_up`
+    says whether a first answer of one token is thrown away; None leaves it to the kind of server.
     """
 
     kind: Literal["ollama", "openai", "model2vec", "sentence-transformers", "retriever"]
@@ -41,6 +45,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     retries: Annotated[int, msgspec.Meta(ge=0, le=20)] = 4
     input_price: Annotated[float, msgspec.Meta(ge=0)] | None = None
     output_price: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    warm_up: bool | None = None
 
 
 class SuiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -117,6 +122,58 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
         raise InvalidInput(f"{place}: is not TOML: {error}.", "Mend the line.") from error
 
 
+def field_faults(data: Mapping[str, Any], struct: type[msgspec.Struct], path: str = "") -> list[str]:
+    """What keeps plain data from being a `struct`: each unknown field with the nearest known name, each wrong type, and
+    each missing field, all with their paths."""
+    known = {field.encode_name: field for field in msgspec.structs.fields(struct)}
+    faults = []
+    for key, value in data.items():
+        place = f"{path}{key}"
+        if key not in known:
+            near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
+            faults.append(f"unknown field {place}" + (f" (did you mean {path}{near[0]}?)" if near else ""))
+            continue
+        annotation = known[key].type
+        inner = _struct_in(annotation)
+        if inner is not None and isinstance(value, list) and typing.get_origin(annotation) is tuple:
+            faults += _item_faults({f"[{at}]": item for at, item in enumerate(value)}, inner, place)
+        elif inner is None or not isinstance(value, Mapping):
+            faults += _mistyped(value, annotation, place)
+        elif typing.get_origin(annotation) is dict:
+            faults += _item_faults({f".{name}": item for name, item in value.items()}, inner, place)
+        else:
+            faults += field_faults(value, inner, f"{place}.")
+    missing = [name for name, field in known.items() if field.required and name not in data]
+    return faults + [f"Object missing required field `{path}{name}`" for name in missing]
+
+
+def _item_faults(items: Mapping[str, Any], struct: type[msgspec.Struct], path: str) -> list[str]:
+    return [
+        fault
+        for name, item in items.items()
+        for fault in (
+            field_faults(item, struct, f"{path}{name}.")
+            if isinstance(item, Mapping)
+            else _mistyped(item, struct, f"{path}{name}")
+        )
+    ]
+
+
+def _struct_in(annotation: Any) -> type[msgspec.Struct] | None:
+    """The struct in a field's type: itself, an optional one, or one in a list or a table by name."""
+    options = (annotation, *typing.get_args(annotation))
+    return next((option for option in options if isinstance(option, type) and issubclass(option, msgspec.Struct)), None)
+
+
+def _mistyped(value: Any, annotation: Any, place: str) -> list[str]:
+    try:
+        msgspec.convert(value, annotation)
+    except msgspec.ValidationError as error:
+        reason, _, inside = str(error).partition(" - at `$")
+        return [f"{reason} at `{place}{inside.rstrip('`').replace('[...]', '')}`"]
+    return []
+
+
 def _read_config(path: Path) -> _Config:
     if not path.exists():
         return _Config()
@@ -126,10 +183,29 @@ def _read_config(path: Path) -> _Config:
         raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.", "Check its permissions.") from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path} is not UTF-8.", "Save the file as UTF-8.") from error
-    try:
-        return msgspec.convert(parse_toml(text, path.name), _Config)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"{path.name}: {error}.", "`ragtui init` writes a commented example.") from error
+    data = parse_toml(text, path.name)
+    faults = field_faults(data, _Config)
+    if faults:
+        told = [Problem(path.name, _line_of(fault, text), f"{fault}.") for fault in faults]
+        raise InvalidFiles(told, "`ragtui init` writes a commented example; `ragtui help profiles` names the fields.", path.name)
+    return msgspec.convert(data, _Config)
+
+
+def _line_of(fault: str, text: str) -> int:
+    """The line of the TOML text that a fault is about; 0 where the text does not show it."""
+    found = re.search(r"unknown field (\S+)|(?:at|required field) `([^`]+)`", fault)
+    wanted = (found[1] or found[2]) if found else ""
+    table, best = "", (0, 0)
+    for number, line in enumerate(text.split("\n"), 1):
+        if header := re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line):
+            here = table = header[1].replace('"', "")
+        elif key := re.match(r"\s*([\w.\"-]+)\s*=", line):
+            here = ".".join(filter(None, (table, key[1].replace('"', ""))))
+        else:
+            continue
+        if wanted == here or wanted.startswith((f"{here}.", f"{here}[")):
+            best = max(best, (len(here), number))
+    return best[1]
 
 
 def environment(name: str) -> str | None:

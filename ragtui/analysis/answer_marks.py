@@ -8,6 +8,7 @@ import msgspec
 
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.inputs.patterns import MATCH_SECONDS, compile_pattern
+from ragtui.inputs.text import BOLD, fold_answer
 
 
 class Mark(msgspec.Struct, frozen=True, order=True):
@@ -27,7 +28,7 @@ class Marks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def marks_of(case: EvaluationCase, text: str) -> Marks:
-    """Match as the measures do, with runs of white space folded, and point into the text as it is."""
+    """Match as the measures do, and point into the text as it is."""
     folded, origin = _folded(text)
     marks: list[Mark] = []
     missing: list[str] = []
@@ -49,17 +50,22 @@ def marks_of(case: EvaluationCase, text: str) -> Marks:
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
-    """The text with white space folded, and for each of its characters where it stands in the text."""
+    """`fold_answer` of the text, and for each of its characters where it stands in the text."""
     characters: list[str] = []
     origin: list[int] = []
-    for place, character in enumerate(text):
-        if not character.isspace():
-            characters.append(character)
+    place = 0
+    while place < len(text):
+        if text.startswith(BOLD, place):
+            place += len(BOLD)
+            continue
+        if not text[place].isspace():
+            characters.append(text[place])
             origin.append(place)
         elif characters and characters[-1] != " ":
             characters.append(" ")
             origin.append(place)
+        place += 1
     if characters and characters[-1] == " ":
         characters.pop()
         origin.pop()
-    return "".join(characters), origin
+    return fold_answer("".join(characters)), origin

@@ -120,9 +120,10 @@ def held_by(docs: Iterable[str], starts: Iterable[int], ends: Iterable[int]) -> 
 
 
 def default_cutoff(run: RecordedRun) -> int:
-    """The primary measure's, and the number of results where it has none."""
+    """The primary measure's, and where it has none what a model gets to read, or else the number of results."""
     plan = run.specification.plan
-    return parse_measure(plan.metrics.primary).cutoff or plan.retrieval.results
+    reached = plan.retrieval.results if plan.generation is None else min(plan.context.top_n, plan.retrieval.results)
+    return parse_measure(plan.metrics.primary).cutoff or reached
 
 
 def _finished(run: RecordedRun) -> Iterator[tuple[EvaluationCase, CaseTrace]]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from ragtui.analysis.answer_flips import CORRECT, answer_flips
 from ragtui.analysis.comparability import Pairing, Revisions, pair
 from ragtui.analysis.contrast import BoolArray, MeasureChange, Role, applies, contrast, score_columns
-from ragtui.analysis.flips import Flip, find_flips, flip_measure_of
+from ragtui.analysis.flips import Flip, Unstable, find_flips, flip_measure_of
 from ragtui.analysis.gates import gating_measures, roles_of, with_roles
 from ragtui.analysis.goldens import by_golden
 from ragtui.analysis.modes import same_answers
@@ -20,7 +21,7 @@ from ragtui.analysis.verdict import TOLERANCE, Evidence, Mode, Verdict, decide
 from ragtui.artifacts.recipes import canonical
 from ragtui.experiment.specification import differences
 from ragtui.inputs.evaluation import EvaluationCase
-from ragtui.inputs.text import printable
+from ragtui.inputs.text import plural, printable
 from ragtui.metrics.measure import Measure, parse_measure
 
 
@@ -33,7 +34,10 @@ class SpecificationChange(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that two runs say about each other; `notes` are announcements, `not_compared` measure → why not."""
+    """Everything that two runs say about each other; `notes` are announcements, `not_compared` measure → why not.
+
+    `unstable` are goldens that are answered now rightly, now wrongly; none of them is among the flips.
+    """
 
     schema: int = 1
     base_run: str
@@ -53,6 +57,21 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     not_compared: dict[str, str]
     flip_measure: str
     flips: tuple[Flip, ...]
+    unstable: tuple[Unstable, ...] = ()
+
+    @property
+    def flipped_by(self) -> str:
+        """The measure of the flips; in the generation tier the measures, for a refusal flips by its own."""
+        return " and ".join(dict.fromkeys(flip.measure or self.flip_measure for flip in self.flips))
+
+
+class Compared(NamedTuple):
+    """A comparison with the scores behind it, of shape (cases, measures of the comparison), NaN where unscored."""
+
+    comparison: Comparison
+    cases: list[EvaluationCase]
+    base: FloatArray
+    new: FloatArray
 
 
 def compare(
@@ -66,6 +85,24 @@ def compare(
     allow_errors: bool = False,
     documents: tuple[Revisions, Revisions] | None = None,
 ) -> Comparison:
+    """`compare_cases` without the scores of single cases."""
+    return compare_cases(
+        base, new, tag=tag, subset=subset, tolerance=tolerance, mode=mode, allow_errors=allow_errors,
+        documents=documents,
+    ).comparison  # fmt: skip
+
+
+def compare_cases(
+    base: RecordedRun,
+    new: RecordedRun,
+    *,
+    tag: str | None = None,
+    subset: bool = False,
+    tolerance: float = TOLERANCE,
+    mode: Mode = "verdict",
+    allow_errors: bool = False,
+    documents: tuple[Revisions, Revisions] | None = None,
+) -> Compared:
     """Compare over the shared cases; ComparisonRefused where the numbers would not mean the same.
 
     In the generation tier a case is a golden, its repeats averaged. The new run's plan says which measures gate; one
@@ -96,8 +133,8 @@ def compare(
         allow_errors=allow_errors,
     )
     decision = decide(gates or {str(gating[0]): _nothing(gating[0])}, evidence, tolerance, mode)
-    flip_measure = flip_measure_of(gating, names)
-    return Comparison(
+    flip_measure, flips, unstable = _flips(whole, gating, names, cases, (old, present))
+    comparison = Comparison(
         base_run=base.run_id,
         new_run=new.run_id,
         tag=tag,
@@ -105,7 +142,7 @@ def compare(
         mode=mode,
         verdict=decision.verdict,
         reasons=decision.reasons,
-        notes=tuple(_notes(base, new, pairing, unreported, evidence.identical)),
+        notes=(*_notes(base, new, pairing, unreported, evidence.identical), *_repeat_notes(whole, unstable)),
         detectable=decision.detectable,
         more_questions=decision.more_questions,
         cases=pairing,
@@ -114,14 +151,28 @@ def compare(
         by_tag=_by_tag(cases, names, old, present, applicable, roles),
         not_compared=not_compared,
         flip_measure=flip_measure,
-        flips=find_flips(cases, *(scores[:, names.index(flip_measure)] for scores in (old, present))) if names else (),
+        flips=flips,
+        unstable=unstable,
     )
+    return Compared(comparison, cases, old, present)
 
 
 def specification_diff(base: RecordedRun, new: RecordedRun) -> tuple[SpecificationChange, ...]:
     """Each field of the two specifications that differs, by path."""
     found = differences(canonical(base.specification), canonical(new.specification))
     return tuple(SpecificationChange(*difference) for difference in found)
+
+
+def _flips(
+    runs: tuple[RecordedRun, RecordedRun], gating: Sequence[Measure], names: Sequence[str],
+    cases: Sequence[EvaluationCase], scores: tuple[FloatArray, FloatArray],
+) -> tuple[str, tuple[Flip, ...], tuple[Unstable, ...]]:  # fmt: skip
+    """The flips' measure, the flips, and the goldens that are too unstable to flip. The runs are whole."""
+    if runs[1].tier == "generation" and CORRECT in names:
+        return CORRECT, *answer_flips(*runs, cases)
+    measure = flip_measure_of(gating, names)
+    columns = (matrix[:, names.index(measure)] for matrix in scores) if names else None
+    return measure, find_flips(cases, *columns) if columns else (), ()
 
 
 def _comparable(base: RecordedRun, new: RecordedRun, gating: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -189,6 +240,10 @@ def _identical(base: RecordedRun, new: RecordedRun, shared: Sequence[str]) -> bo
             return False
         if len(old.results.chunks) != len(present.results.chunks):
             return False
+        # Of runs that were read without their rankings the scores tell: equal rankings have equal ones.
+        reported = old.scores.keys() & present.scores.keys()
+        if not old.results.chunks and any(old.scores[measure] != present.scores[measure] for measure in reported):
+            return False
         for left, right in zip(old.results.chunks, present.results.chunks, strict=True):
             a, b = base.chunk_of.get(left), new.chunk_of.get(right)
             if a is None or b is None or (a.doc, a.start, a.end) != (b.doc, b.start, b.end):
@@ -206,7 +261,7 @@ def _notes(
         missing = sum(case.id not in run.trace_of for case in run.cases)
         if run.status != "completed":
             done = len(run.cases) - missing
-            notes.append(f"{run.run_id} is {run.status}: {done} of {len(run.cases)} cases finished.")
+            notes.append(f"{run.run_id} is {run.status}: {done} of {plural(len(run.cases), 'case')} finished.")
     if not pairing.equal:
         notes.append(
             f"{len(pairing.shared)} cases are shared; {len(pairing.only_base)} are only in {base.run_id}"
@@ -217,6 +272,19 @@ def _notes(
     if identical and base.run_id != new.run_id:
         alike = "rankings" if new.tier == "retrieval" else "rankings and answers"
         notes.append(f"The {alike} are identical.")
+    return notes
+
+
+def _repeat_notes(runs: tuple[RecordedRun, RecordedRun], unstable: Sequence[Unstable]) -> list[str]:
+    """What repeats say that no measure does. The runs are whole."""
+    notes = []
+    if unstable:
+        count = "1 question is" if len(unstable) == 1 else f"{len(unstable)} questions are"
+        notes.append(f"{count} answered rightly in some repeats and wrongly in others: unstable, and no flip.")
+    recipes = [run.specification.plan.generation for run in runs]
+    once = [run.run_id for run, recipe in zip(runs, recipes, strict=True) if recipe and recipe.repeats == 1]
+    if len(once) == 1 and all(recipe is not None for recipe in recipes):
+        notes.append(f"{once[0]} asked each question once, so unstableRate cannot be compared and does not gate.")
     return notes
 
 

@@ -78,15 +78,16 @@ def score_columns(run: RecordedRun, cases: Sequence[EvaluationCase], names: Sequ
     finished = [(row, case, run.trace_of[case.id]) for row, case in enumerate(cases) if case.id in run.trace_of]
     traces = [trace for _, _, trace in finished]
     unreported = [name for name in names if name not in run.measures and not parse_measure(name).of_answers]
+    # A measure that is about none of the cases has no value, which takes no ranking to know.
+    unreported = [name for name in unreported if applies(cases, [name]).any()]
     if unreported:
         scorer = Scorer([parse_measure(name) for name in unreported], run.documents)
         again = scorer.scored([case for _, case, _ in finished], traces, *run.columns)
         traces = [_with(trace, more) for trace, more in zip(traces, again, strict=True)]
-    for (row, _, _), trace in zip(finished, traces, strict=True):
-        for column, name in enumerate(names):
-            value = trace.scores.get(name)
-            if value is not None:
-                scores[row, column] = value
+    if traces and names:
+        # None becomes NaN.
+        found = np.array([[trace.scores.get(name) for name in names] for trace in traces], dtype=np.float64)
+        scores[[row for row, _, _ in finished]] = found
     return scores
 
 
@@ -96,11 +97,18 @@ def applies(cases: Sequence[EvaluationCase], names: Sequence[str]) -> BoolArray:
     False for measures of answers: what they are about is known from the answer alone.
     """
     measures = [parse_measure(name) for name in names]
-    judged = [_judgment(case) for case in cases]
-    rows = [
-        [not measure.of_answers and unscored_reason(measure, judgment) is None for measure in measures]
-        for judgment in judged
-    ]
+    # Whether a measure is about a case depends on little of it, so few kinds of cases are asked.
+    known: dict[tuple[int, int, bool], list[bool]] = {}
+    rows = []
+    for case in cases:
+        best_span = max((span.grade for span in case.spans), default=0)
+        kind = (max(case.grades.values(), default=0), best_span, case.expect_refusal)
+        if kind not in known:
+            judgment = _judgment(case)
+            known[kind] = [
+                not measure.of_answers and unscored_reason(measure, judgment) is None for measure in measures
+            ]
+        rows.append(known[kind])
     return np.array(rows, dtype=np.bool_).reshape(len(cases), len(names))
 
 

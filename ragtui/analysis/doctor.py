@@ -5,7 +5,7 @@ Nothing is changed: no journal is recovered, no file made. Each finding says wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from ragtui.artifacts.cache import ArtifactCache, StoredArtifact
 from ragtui.artifacts.vectors import KIND as VECTORS
 from ragtui.errors import ArtifactDamaged, InvalidInput, ProviderUnavailable, RagtuiError, StoreUnavailable
 from ragtui.ids import short
+from ragtui.inputs.text import plural
 from ragtui.providers.cache import VectorCache
 from ragtui.providers.protocols import EmbedderIdentity
 from ragtui.settings import Profile, Workspace
@@ -72,17 +73,19 @@ def inputs(workspace: Workspace) -> Iterator[Finding]:
     if report.problems:
         shown = "; ".join(str(problem) for problem in report.problems[:_PROBLEMS_SHOWN])
         yield Finding(
-            area="workspace", what=f"{len(report.problems)} problems in corpus and goldens: {shown}", state="failure",
+            area="workspace", what=f"{plural(len(report.problems), 'problem')} in corpus and goldens: {shown}",
+            state="failure",
             meaning="No run can start until they are mended.", mend="ragtui corpus check",
             exit_code=InvalidInput.exit_code,
         )  # fmt: skip
         return
     suites = ", ".join(f"{name} {count:,}" for name, count in report.suites.items())
-    yield Finding(area="workspace", what=f"{report.documents:,} documents, {report.goldens:,} goldens ({suites})")
+    counted = f"{plural(report.documents, 'document')}, {plural(report.goldens, 'golden')}"
+    yield Finding(area="workspace", what=f"{counted} ({suites})")
     if report.warnings:
         yield Finding(
-            area="workspace", what=f"{len(report.warnings)} warnings, e.g. {report.warnings[0]}", state="warning",
-            meaning="Allowed, but probably not meant.", mend="ragtui corpus check",
+            area="workspace", what=f"{plural(len(report.warnings), 'warning')}, e.g. {report.warnings[0]}",
+            state="warning", meaning="Allowed, but probably not meant.", mend="ragtui corpus check",
         )  # fmt: skip
 
 
@@ -91,7 +94,7 @@ def artifacts(workspace: Workspace) -> Iterator[Finding]:
     cache = ArtifactCache(workspace.artifacts)
     stored = cache.stored()
     size = sum(item.record.size for item in stored if item.record is not None)
-    yield Finding(area="artifacts", what=f"{len(stored)} artifacts, {_size(size)}")
+    yield Finding(area="artifacts", what=f"{plural(len(stored), 'artifact')}, {_size(size)}")
     for item in stored:
         if item.damage:
             yield Finding(
@@ -103,7 +106,7 @@ def artifacts(workspace: Workspace) -> Iterator[Finding]:
     if orphans:
         freed = sum(item.record.size for item in orphans if item.record is not None)
         yield Finding(
-            area="artifacts", what=f"{len(orphans)} artifacts belong to no recorded run ({_size(freed)})",
+            area="artifacts", what=f"{plural(len(orphans), 'artifact')} that no recorded run names ({_size(freed)})",
             state="warning", meaning="They were built for plans that were not run, or documents that changed since.",
             mend="ragtui corpus reset --yes",
         )  # fmt: skip
@@ -119,7 +122,7 @@ def artifacts(workspace: Workspace) -> Iterator[Finding]:
         yield failed("artifacts", error, "No server can be asked for vectors.")
         return
     if vectors:
-        yield Finding(area="artifacts", what=f"{vectors:,} vectors from servers are kept, {_size(bytes_used)}")
+        yield Finding(area="artifacts", what=f"{plural(vectors, 'vector')} from servers kept, {_size(bytes_used)}")
 
 
 def _orphans(workspace: Workspace, stored: Iterable[StoredArtifact]) -> list[StoredArtifact]:
@@ -159,7 +162,7 @@ def stores(workspace: Workspace) -> Iterator[Finding]:
         except RagtuiError as error:
             yield failed("stores", error, "Runs cannot be recorded or read.")
             continue
-        held = f"{count:,} runs, {promoted} baselines, {_size(store.size())}"
+        held = f"{plural(count, 'run')}, {plural(promoted, 'baseline')}, {_size(store.size())}"
         yield Finding(area="stores", what=f"{name}: {path.name}, {held}")
         if name == "store" and not _writable(path):
             yield Finding(
@@ -174,12 +177,12 @@ def journals(workspace: Workspace) -> Iterator[Finding]:
     going = live(workspace.journals)
     if going:
         names = ", ".join(path.stem for path in going)
-        yield Finding(area="journals", what=f"{len(going)} runs are going on: {names}")
+        yield Finding(area="journals", what=f"{plural(len(going), 'run')} going on: {names}")
     left = abandoned(workspace.journals)
     if left:
         names = ", ".join(path.stem for path in left)
         yield Finding(
-            area="journals", what=f"{len(left)} runs were interrupted: {names}", state="warning",
+            area="journals", what=f"{plural(len(left), 'interrupted run')}: {names}", state="warning",
             meaning="Their process died; the next command records what they had finished.", mend="ragtui runs",
         )  # fmt: skip
     damaged = sorted(workspace.journals.glob("*.damaged")) if workspace.journals.is_dir() else []
@@ -216,11 +219,8 @@ def _profile(name: str, profile: Profile, workspace: Workspace) -> Iterator[Find
         if profile.kind in SERVERS:
             models = embedder.models()
             if models is not None and profile.model not in models:
-                listed = ", ".join(models[:8]) or "none"
-                raise ProviderUnavailable(
-                    f"The server of profile {name!r} does not have the model {profile.model!r}.",
-                    f"Give it the model, or correct [profiles.{name}]. It has: {listed}.",
-                )
+                yield _unlisted(name, profile, models, embedder)
+                return
     except RagtuiError as error:
         yield failed("profiles", error, "Plans that use it cannot run.")
         return
@@ -234,6 +234,24 @@ def _profile(name: str, profile: Profile, workspace: Workspace) -> Iterator[Find
         return
     yield Finding(area="profiles", what=f"{name}: {identity}")
     yield from _other_sets(name, identity, workspace)
+
+
+def _unlisted(name: str, profile: Profile, models: Sequence[str], embedder: Any) -> Finding:
+    """A model that the server does not list: unknown to it, or its only one under another name, as llama.cpp has."""
+    listed = ", ".join(models[:8]) or "none"
+    try:
+        identity = embedder.identity
+    except RagtuiError:
+        missing = ProviderUnavailable(
+            f"The server of profile {name!r} does not have the model {profile.model!r}.",
+            f"Give it the model, or correct [profiles.{name}]. It has: {listed}.",
+        )
+        return failed("profiles", missing, "Plans that use it cannot run.")
+    return Finding(
+        area="profiles", what=f"{name}: {identity}, a name that its server does not list", state="warning",
+        meaning="It embeds with the model it has under any name; were that another one, its vectors would tell.",
+        mend=f"Nothing, or name a listed model in [profiles.{name}]: {listed}.",
+    )  # fmt: skip
 
 
 def _reachable(name: str, profile: Profile) -> Iterator[Finding]:

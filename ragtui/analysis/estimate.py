@@ -8,16 +8,23 @@ import msgspec
 
 from ragtui.engine import Attempt, Dependencies, run_experiment
 from ragtui.events import CaseFinished, RunEvent
+from ragtui.experiment.generation import Generation
 from ragtui.experiment.specification import Specification
+from ragtui.pipeline.budget import characters_per_token
+from ragtui.pipeline.judging import JUDGE_TOKENS
 from ragtui.pipeline.rewrite import REWRITE_TOKENS
 from ragtui.providers.protocols import ChatRequest, GeneratorIdentity, Reply
 from ragtui.trace import CaseTrace
 
 _MILLION = 1_000_000
+JUDGE = "judge"
 
 
 class EstimateRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One mode of one model. `calls` leaves out what would be replayed; tokens and cost are of those calls.
+    """One mode of one model, or what the judge is asked (`mode` is then `judge`, `cases` the answers it is given).
+
+    `calls` leaves out what would be replayed; of a judge nothing is, for it depends on answers that are not there yet.
+    Tokens and cost are of those calls.
 
     `prompt_tokens` is the budget's estimate, `answer_tokens` and so `cost` the most that the answers may take; `cost`
     is None without prices.
@@ -34,11 +41,12 @@ class EstimateRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Silent:
-    """Stands in for a model: takes every prompt and sends nothing."""
+    """Stands in for a model: takes every prompt and sends nothing. `requests` counts them, `characters` their texts."""
 
     def __init__(self, identity: GeneratorIdentity, prices: tuple[float, float] | None) -> None:
         self.identity, self.prices = identity, prices
         self.concurrency = 64
+        self.requests = self.characters = 0
 
     async def prepare(self, request: ChatRequest) -> list[str]:
         """Nothing to load."""
@@ -46,6 +54,8 @@ class Silent:
 
     async def answer(self, request: ChatRequest) -> Reply:
         """The shortest answer there is; a rewrite keeps its question this way, for the model's own is unknown."""
+        self.requests += 1
+        self.characters += sum(len(message.content) for message in request.messages)
         return Reply(text=request.messages[-1].content.rpartition("Last question: ")[2].split("\n")[0] or ".")
 
     async def aclose(self) -> None:
@@ -60,18 +70,32 @@ class Nowhere:
 
 
 async def estimate(specification: Specification, dependencies: Dependencies) -> list[EstimateRow]:
-    """A row a mode. `dependencies` are those of a run; its generator is not asked and nothing is recorded."""
+    """A row a mode, and one for the judge. `dependencies` are those of a run; no model is asked, nothing recorded."""
     recipe, identity = specification.plan.generation, specification.generator
     if recipe is None or identity is None:
         return []
     prices = dependencies.generator.prices if dependencies.generator is not None else None
     silent = Silent(identity, prices) if dependencies.generator is not None else None
-    needed = msgspec.structs.replace(dependencies, generator=silent, max_calls=None, max_cost=None)
+    judge = dependencies.judge if recipe.judge is not None else None
+    mute = Silent(specification.judge, judge.prices) if judge is not None and specification.judge is not None else None
+    needed = msgspec.structs.replace(
+        dependencies, generator=silent, judge=mute, paid_judge=None, max_calls=None, max_cost=None
+    )
     rows = {mode: _Row() for mode in recipe.modes}
     async for event in run_experiment(specification, needed, Attempt(run_id="estimate")):
         if isinstance(event, CaseFinished) and event.trace.answered is not None:
             rows[event.trace.answered.mode].add(event.trace, recipe.budget.answer_reserve, silent is not None)
-    return [row.finished(recipe.model, mode, prices) for mode, row in rows.items()]
+    found = [row.finished(recipe.model, mode, prices) for mode, row in rows.items()]
+    return found + ([_judging(recipe, mute)] if mute is not None else [])
+
+
+def _judging(recipe: Generation, mute: Silent) -> EstimateRow:
+    """What the judge would be asked. Each answer that it is shown may be as long as the budget's reserve."""
+    row = _Row()
+    row.cases = row.calls = mute.requests
+    row.prompt = round(mute.characters / characters_per_token(recipe.budget)) + row.calls * recipe.budget.answer_reserve
+    row.answer = row.calls * JUDGE_TOKENS
+    return row.finished(recipe.judge.model if recipe.judge is not None else "", JUDGE, mute.prices)
 
 
 class _Row:

@@ -12,8 +12,36 @@ from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.metrics.measure import Measure
 
 
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer to a question that came out differently in the other run.
+
+    `case` is the case that gave it, `text` its beginning, `cut` where there is more. `missing` are required patterns
+    that it lacks, `violated` forbidden ones that it holds; `error` stands in its place where the case failed.
+    """
+
+    case: str
+    text: str = ""
+    cut: bool = False
+    passed: bool | None = None
+    missing: tuple[str, ...] = ()
+    violated: tuple[str, ...] = ()
+    error: str = ""
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What is wrong with it, a phrase each; a wrong answer without a pattern's fault should have declined."""
+        if self.error:
+            return (self.error,)
+        found = (*(f"lacks {pattern}" for pattern in self.missing), *(f"holds {pattern}" for pattern in self.violated))
+        return found or (("does not decline",) if self.passed is False else ())
+
+
 class Flip(msgspec.Struct, frozen=True, kw_only=True):
-    """A case that found something relevant in one run and nothing in the other, by the flips' measure."""
+    """A case that found something relevant in one run and nothing in the other, by the flips' measure.
+
+    In the generation tier one whose answers passed in every repeat of one run and in none of the other; then
+    `measure` is the one that it flipped by, `base_answer` and `new_answer` are an answer of each run.
+    """
 
     case: str
     query: str
@@ -21,6 +49,37 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
     direction: Literal["lost", "found"]
     base: float
     new: float
+    measure: str = ""
+    base_answer: Told | None = None
+    new_answer: Told | None = None
+
+
+class Unstable(msgspec.Struct, frozen=True, kw_only=True):
+    """A golden that some repeats of a run pass and others fail: in how many of how many, in both runs.
+
+    It is no flip, whatever the other run says of it. The answers are one that passed and one that failed, each from
+    the run that has more of its kind.
+    """
+
+    case: str
+    query: str
+    tags: tuple[str, ...]
+    base_passed: int
+    base_repeats: int
+    new_passed: int
+    new_repeats: int
+    base_answer: Told | None = None
+    new_answer: Told | None = None
+
+    @property
+    def change(self) -> float:
+        """By how much the share of repeats that pass has grown; negative where it has shrunk."""
+        return self.new_passed / self.new_repeats - self.base_passed / self.base_repeats
+
+    @property
+    def failed(self) -> Told | None:
+        """An answer that failed, where one is at hand."""
+        return next((told for told in (self.new_answer, self.base_answer) if told and told.passed is False), None)
 
 
 def flip_measure_of(gating: Sequence[Measure], names: Sequence[str]) -> str:

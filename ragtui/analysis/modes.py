@@ -9,7 +9,7 @@ import numpy as np
 
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.experiment.cases import parse_case
-from ragtui.experiment.generation import MODES, Mode
+from ragtui.experiment.generation import MODES, Mode, headline_of
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.metrics.aggregate import Summary, average_repeats, summarise
 from ragtui.metrics.formulas import FloatArray
@@ -59,8 +59,7 @@ def modes_of(run: RecordedRun) -> tuple[Mode, ...]:
 
 def headline_mode(run: RecordedRun) -> Mode:
     """The mode whose measures stand for the run: `e2e` where it ran, else the first."""
-    modes = modes_of(run)
-    return "e2e" if "e2e" in modes else modes[0]
+    return headline_of(modes_of(run))
 
 
 def mode_table(run: RecordedRun, mode: Mode) -> ModeTable:

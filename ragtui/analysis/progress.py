@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime
+
+import msgspec
 
 from ragtui.analysis.summary import decisive_measure
-from ragtui.events import CaseFinished, RunEvent, RunFinished, RunStarted, RunStatus, StageProgress
+from ragtui.events import (
+    CaseFinished,
+    RunEvent,
+    RunFinished,
+    RunStarted,
+    RunStatus,
+    ServerCalls,
+    StageProgress,
+    seconds_between,
+)
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.metrics.aggregate import Estimate, mean_estimate
 from ragtui.trace import AnswerTrace, CaseTrace
+
+# One in so many of the cases that are done is early.
+_EARLY = 4
 
 
 class Progress:
@@ -39,7 +52,10 @@ class Progress:
         self.replayed = 0
         self.cost: float | None = None
         self.mode = ""
+        self.calls = ServerCalls()
         self._decisive = ""
+        self._prepared: dict[str, float] = {}
+        self._times: list[float] = []
 
     def add(self, event: RunEvent) -> None:
         """Take one event."""
@@ -47,10 +63,14 @@ class Progress:
             self._start(event)
         elif isinstance(event, StageProgress):
             self.stage = event
+            self._prepared[event.stage] = event.elapsed_s or 0.0
+        elif isinstance(event, ServerCalls):
+            self.calls = event
         elif isinstance(event, CaseFinished):
             self._finish_case(event.trace, event.at)
         elif isinstance(event, RunFinished):
             self.status, self.reason, self.finished_at = event.status, event.reason, event.at
+            self.calls = msgspec.structs.replace(self.calls, in_flight=0)
 
     def _start(self, event: RunStarted) -> None:
         plan = event.specification.plan
@@ -61,12 +81,15 @@ class Progress:
         modes = plan.generation.modes if plan.generation is not None else ()
         self.mode = "e2e" if "e2e" in modes else modes[0] if modes else ""
         self.answer_tokens, self.replayed, self.cost = 0, 0, None
+        self.calls = ServerCalls()
         self.values = {name: [] for name in event.measures}
+        self._prepared, self._times = {}, []
 
     def _finish_case(self, trace: CaseTrace, at: str) -> None:
         self.done += 1
         self.first_case_at = self.first_case_at or at
         self.last_case_at = at
+        self._times.append(seconds_between(self.started_at, at))
         if trace.error is not None:
             self.errors += 1
             self.errors_in_a_row += 1
@@ -96,8 +119,12 @@ class Progress:
 
     def tokens_per_second(self) -> float | None:
         """Answer tokens a second since the attempt began; None where none were counted."""
-        seconds = _seconds(self.started_at, self.last_case_at)
+        seconds = seconds_between(self.started_at, self.last_case_at)
         return self.answer_tokens / seconds if self.answer_tokens and seconds > 0 else None
+
+    def waiting(self) -> int:
+        """Cases that no model or server is asked about yet."""
+        return max(self.total - self.done - self.calls.in_flight, 0)
 
     def position(self) -> tuple[int, int]:
         """What the bar shows: cases, or units of the stage that is being prepared."""
@@ -114,9 +141,18 @@ class Progress:
         return {name: mean_estimate(values) for name, values in self.values.items()}
 
     def rate(self) -> float | None:
-        """Cases a second since the attempt began; None before the second case."""
-        seconds = _seconds(self.started_at, self.last_case_at)
-        return self.done / seconds if self.done > 1 and seconds > 0 else None
+        """Cases a second; None before the second case.
+
+        The first quarter of what is done does not count, nor what is prepared: a model that is being loaded, a cold
+        cache and a pool of connections that fills say nothing of the cases that are left.
+        """
+        times, prepared = self._times, sum(self._prepared.values())
+        early = len(times) // _EARLY
+        if early and times[-1] <= times[early - 1]:
+            # What comes in one batch has one time.
+            early = 0
+        seconds = times[-1] - (times[early - 1] if early else prepared) if times else 0.0
+        return (len(times) - early) / seconds if len(times) > 1 and seconds > 0 else None
 
     def eta_seconds(self) -> float | None:
         """Seconds that the remaining cases take at the pace so far; None while it is unknown."""
@@ -138,12 +174,20 @@ class Progress:
             parts.append(f"{rate:.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
         speed = self.tokens_per_second()
         parts += [f"{speed:.0f} tok/s"] if speed is not None else []
+        if self.calls.in_flight:
+            parts.append(f"in flight {self.calls.in_flight}, waiting {self.waiting()}")
+        parts += [f"retries {self.calls.retries}"] if self.calls.retries else []
         parts += [f"replayed {self.replayed}"] if self.replayed else []
         parts += [f"cost {self.cost:.4f}"] if self.cost is not None else []
         remaining = self.eta_seconds()
         if remaining is not None and self.done < self.total:
             parts.append(f"{remaining:.0f} s left")
         return "  ".join(parts)
+
+
+def retry_line(calls: ServerCalls) -> str:
+    """`retries 3  local answers with HTTP 429, again in 2.0 s`."""
+    return f"retries {calls.retries}  {calls.provider} {calls.reason}, again in {calls.wait_s:.1f} s"
 
 
 def stage_line(stage: StageProgress) -> str:
@@ -154,9 +198,3 @@ def stage_line(stage: StageProgress) -> str:
         parts.append(f"{rate:.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
         parts.append(f"{(stage.total - stage.done) / rate:.0f} s left")
     return "  ".join(parts)
-
-
-def _seconds(start: str, end: str) -> float:
-    if not start or not end:
-        return 0.0
-    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()

@@ -25,6 +25,7 @@ EXACT_UP_TO = 14
 FLIPS = 10_000
 SEED = 20_240_229
 _CELLS_AT_ONCE = 4_000_000
+_CELLS_IN_CACHE = 8_192
 _MOST_QUESTIONS = 10_000_000
 
 FloatArray = NDArray[np.float64]
@@ -129,7 +130,14 @@ def _random_signs(flips: int, cases: int, seed: int) -> Iterable[FloatArray]:
     for start in range(0, flips, rows):
         height = min(rows, flips - start)
         bits = np.frombuffer(source.bytes(height * width), dtype=np.uint8).reshape(height, width)
-        yield 1.0 - 2.0 * np.unpackbits(bits, axis=1, count=cases).astype(np.float64)
+        # What is drawn at once is much; it is spread out in parts that stay in the processor's cache, and so small that
+        # their products are not worth several threads, which would wait for each other most of the time.
+        part = max(1, _CELLS_IN_CACHE // max(cases, 1))
+        for first in range(0, height, part):
+            signs = np.unpackbits(bits[first : first + part], axis=1, count=cases).astype(np.float64)
+            signs *= -2.0
+            signs += 1.0
+            yield signs
 
 
 def _slack(matrix: FloatArray) -> FloatArray:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ragtui.trace import CaseTrace, Hits
+from ragtui.errors import InvalidInput
+from ragtui.experiment.cases import expand, parse_case
+from ragtui.trace import CaseTrace, ChunkRef, Hits
 
 if TYPE_CHECKING:
     from ragtui.analysis.recorded import RecordedRun
@@ -40,6 +43,54 @@ def outlined_run(store: Store, run_id: str) -> RecordedRun:
     return _read(store, run_id, assemble)
 
 
+def runs_to_compare(
+    base: tuple[Store, str], new: tuple[Store, str], tell: Callable[[str], None] = lambda text: None
+) -> tuple[RecordedRun, RecordedRun]:
+    """Two runs with what `compare` reads of them, which mostly is their goldens and scores.
+
+    Rankings and the chunks in them are read only where the comparison would look at them: to compute a measure that a
+    run does not report, to see whether runs with equal scores are identical, to name what differs between corpora.
+    Runs of the generation tier are read whole. `tell` hears how far the reading is.
+    """
+    runs = [(store, run_id, store.run(run_id)) for store, run_id in (base, new)]
+    if all(row.tier == "generation" for _, _, row in runs):
+        left, right = (recorded_run(store, run_id) for store, run_id, _ in runs)
+        return left, right
+    scored = []
+    for store, run_id, row in runs:
+        tell(f"Reading {run_id}: {row.cases:,} cases …")
+        with store.session():
+            scored.append(_with_chunks(row, store.cases_of(run_id), tuple(store.outlines(run_id)), ()))
+    if _scores_suffice(*scored):
+        return scored[0], scored[1]
+    left, right = (_ranked_run(store, row, tell) for store, _, row in runs)
+    return left, right
+
+
+def _scores_suffice(base: RecordedRun, new: RecordedRun) -> bool:
+    from ragtui.analysis.contrast import applies
+    from ragtui.analysis.gates import gating_measures
+
+    if base.specification.corpus_id != new.specification.corpus_id:
+        return False
+    gating = [str(measure) for measure in gating_measures(new.specification.plan)]
+    unreported = [name for name in gating if name not in base.measures or name not in new.measures]
+    if applies(new.cases, unreported).any():
+        return False
+    shared = base.trace_of.keys() & new.trace_of.keys()
+    return any(base.trace_of[name].scores != new.trace_of[name].scores for name in shared)
+
+
+def _ranked_run(store: Store, row: RunRecord, tell: Callable[[str], None]) -> RecordedRun:
+    """A run with results and scores, without the channels' hits: some hundred megabytes for 100,000 cases."""
+    traces = []
+    for place, found in enumerate(store.traces(row.run_id)):
+        if place % _SLICE == 0:
+            tell(f"Reading {row.run_id}: {place:,} of {row.cases:,} cases …")
+        traces.append(msgspec.structs.replace(found, channels={}, fused=None, floor=None, collapse=None, timings={}))
+    return _assembled(store, row, store.cases_of(row.run_id), traces)
+
+
 def _read(store: Store, run_id: str, assemble: Callable[[RunRecord], RecordedRun]) -> RecordedRun:
     """A short run is read in one opening of the file; a long one in pages, so that nobody's writing waits for it."""
     with store.session():
@@ -59,9 +110,24 @@ def run_slices(store: Store, run_id: str) -> Iterator[RecordedRun]:
 
 
 def recorded_case(store: Store, run_id: str, case_id: str) -> RecordedRun:
-    """The run as if it had one case; InvalidInput if that case never finished."""
-    trace = store.trace(run_id, case_id)
-    return _assembled(store, store.run(run_id), (store.case_detail(run_id, case_id).case,), (trace,))
+    """The run as if it had one case; InvalidInput if that case never finished.
+
+    Of the generation tier the case's golden in every mode and repeat that finished, in the order of the run.
+    """
+    with store.session():
+        row = store.run(run_id)
+        wanted = store.case_detail(run_id, case_id).case
+        found = {case_id: store.trace(run_id, case_id)}
+        recipe = row.specification.plan.generation
+        if recipe is not None:
+            golden = msgspec.structs.replace(wanted, id=parse_case(case_id).golden)
+            for name in (case.id for case in expand([golden], recipe) if case.id != case_id):
+                # One that never finished has no trace.
+                with suppress(InvalidInput):
+                    found[name] = store.trace(run_id, name)
+        traces = sorted(found.values(), key=lambda trace: trace.index)
+        cases = tuple(msgspec.structs.replace(wanted, id=trace.case) for trace in traces)
+        return _assembled(store, row, cases, traces)
 
 
 def _outline(trace: CaseTrace) -> CaseTrace:
@@ -74,10 +140,16 @@ def _outline(trace: CaseTrace) -> CaseTrace:
 def _assembled(
     store: Store, row: RunRecord, cases: tuple[EvaluationCase, ...], traces: Iterable[CaseTrace]
 ) -> RecordedRun:
-    from ragtui.analysis.recorded import RecordedRun
-
     kept = tuple(traces)
     ordinals = {chunk for trace in kept for chunk in trace.chunks()}
+    return _with_chunks(row, cases, kept, tuple(store.chunks(row.run_id, sorted(ordinals)).values()))
+
+
+def _with_chunks(
+    row: RunRecord, cases: tuple[EvaluationCase, ...], traces: tuple[CaseTrace, ...], chunks: tuple[ChunkRef, ...]
+) -> RecordedRun:
+    from ragtui.analysis.recorded import RecordedRun
+
     return RecordedRun(
         run_id=row.run_id,
         spec_id=row.spec_id,
@@ -87,8 +159,8 @@ def _assembled(
         provenance=row.provenance,
         measures=tuple(row.measure_names),
         cases=cases,
-        traces=kept,
-        chunks=tuple(store.chunks(row.run_id, sorted(ordinals)).values()),
+        traces=traces,
+        chunks=chunks,
         environments=tuple(row.environments),
         started_at=row.started_at,
         elapsed_s=row.elapsed_s,

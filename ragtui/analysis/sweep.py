@@ -1,25 +1,26 @@
-"""Many plans over the same cases: grids, leave-one-out ablations, what each stage earns, and choosing the best."""
+"""Many plans over the same cases: leave-one-out ablations, what each stage earns, and choosing the best."""
 
 from __future__ import annotations
 
-import hashlib
-import itertools
+import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from ragtui.analysis.contrast import MeasureChange, applies, contrast, score_columns
+from ragtui.analysis.goldens import by_golden, common_mode, standing
 from ragtui.analysis.recorded import RecordedRun
-from ragtui.analysis.statistics import ALPHA, holm
+from ragtui.analysis.statistics import ALPHA, FloatArray, holm
 from ragtui.errors import ComparisonRefused, InvalidInput
+from ragtui.experiment.generation import MOCK, SEARCHING, headline_of
 from ragtui.experiment.plan import Plan, Retrieval
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.metrics.aggregate import Estimate, mean_estimate
 from ragtui.metrics.measure import parse_measure
 
-_CLOSING = {"[": "]", "{": "}"}
-_MOST_POINTS = 10_000
+_NAMED = 5
 
 
 class Ablation(NamedTuple):
@@ -37,19 +38,23 @@ class Earning(msgspec.Struct, frozen=True):
 
 
 class Point(msgspec.Struct, frozen=True):
-    """One point of a sweep: its measure, and its change against the present plan (None for the present plan itself)."""
+    """One point of a sweep: its measure, and its change against the present plan.
+
+    `lacking` counts the cases that failed or never finished, of those that the choice is made on.
+    """
 
     name: str
     run_id: str
     value: Estimate
-    change: MeasureChange | None
+    change: MeasureChange
+    lacking: int = 0
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     """The points in the order given, the best of them, and whether it differs from the present plan.
 
-    `distinguishable`: its adjusted p, over all points, is below 0.05. `held_out` is the best point's change on cases
-    that had no part in choosing it; None without a holdout.
+    `distinguishable`: its adjusted p, over all points, is below 0.05, for better or for worse. `held_out` is the best
+    point's change on cases that had no part in choosing it; None without a holdout.
     """
 
     measure: str
@@ -60,38 +65,19 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-def grid(settings: Sequence[str]) -> list[list[str]]:
-    """Every combination of `path=a,b,c` as settings that `edit` takes, the last path varying fastest.
-
-    A comma inside brackets, braces or quotes does not separate. InvalidInput for an empty value or a repeated path.
-    """
-    axes: dict[str, list[str]] = {}
-    for setting in settings:
-        path, equals, listed = setting.partition("=")
-        path = path.strip()
-        values = [value.strip() for value in _split(listed)]
-        if not equals or not path or not all(values):
-            raise InvalidInput(
-                f"--sweep {setting!r} is not of the form path=value,value,….",
-                "E.g. --sweep retrieval.fusion.rank_constant=10,20,60.",
-            )
-        if path in axes:
-            raise InvalidInput(f"--sweep names {path} twice.", "Give all its values at once, separated by commas.")
-        axes[path] = [f"{path}={value}" for value in dict.fromkeys(values)]
-    size = 1
-    for values in axes.values():
-        size *= len(values)
-    if size > _MOST_POINTS:
-        raise InvalidInput(f"The grid has {size} points; {_MOST_POINTS} is the most.", "Sweep fewer values at once.")
-    return [list(point) for point in itertools.product(*axes.values())] if axes else []
-
-
 def ablations(plan: Plan) -> list[Ablation]:
     """The plan without each thing it has: a channel, unequal weights, a minimum score, the floor, the collapse.
 
     A channel takes with it its weight and the floor that reads its score; the only one cannot be left out, nor one
-    whose absence leaves no weight.
+    whose absence leaves no weight. In the generation tier the rewriting of questions is a stage too; InvalidInput
+    where its mode does not search, so that no stage could earn anything.
     """
+    recipe = plan.generation
+    if recipe is not None and (mode := headline_of(recipe.modes)) not in SEARCHING:
+        raise InvalidInput(
+            f"The mode {mode}, which stands for this plan, does not search: no stage earns anything in it.",
+            f"Add the mode e2e: generation.modes = {json.dumps([*recipe.modes, 'e2e'])}.",
+        )
     retrieval = plan.retrieval
     found: list[tuple[str, Retrieval]] = []
     for name in retrieval.channels:
@@ -109,14 +95,21 @@ def ablations(plan: Plan) -> list[Ablation]:
         found.append(("floor", msgspec.structs.replace(retrieval, floor=None)))
     if retrieval.collapse != "none":
         found.append(("collapse", msgspec.structs.replace(retrieval, collapse="none")))
-    return [Ablation(name, msgspec.structs.replace(plan, retrieval=without)) for name, without in found]
+    parts = [Ablation(name, msgspec.structs.replace(plan, retrieval=without)) for name, without in found]
+    if recipe is not None and recipe.rewrite and recipe.model != MOCK and "e2e" in recipe.modes:
+        as_asked = msgspec.structs.replace(recipe, rewrite=False)
+        parts.append(Ablation("rewriting", msgspec.structs.replace(plan, generation=as_asked)))
+    return parts
 
 
 def earnings(whole: RecordedRun, without: Mapping[str, RecordedRun], measures: Sequence[str] = ()) -> list[Earning]:
     """What each left-out thing earns, with intervals; p is adjusted over the ablations, measure by measure.
 
-    Positive is good for a measure that goes up. Without `measures`, all that the whole run reports.
+    Positive is good for a measure that goes up. Without `measures`, all that the whole run reports. In the generation
+    tier a case is a golden, its repeats averaged, in the mode that stands for the run.
     """
+    mode = common_mode((whole, *without.values()))
+    whole, without = by_golden(whole, mode), {name: by_golden(run, mode) for name, run in without.items()}
     names = [str(parse_measure(name)) for name in measures] or list(whole.measures)
     tables = [_change(run, whole, names, whole.cases) for run in without.values()]
     for name in names:
@@ -129,56 +122,58 @@ def best_of(
 ) -> Sweep:
     """Compare every point with the present plan, and choose the best by `measure`; ties go to the earlier one.
 
-    With `report_on` (case ids, see `holdout`) the choice is made on the other cases, and the chosen point's change is
-    reported on these.
+    Points are chosen by the cases that all of them score; one that lacks cases is not chosen unless every one does.
+    With `report_on` (case ids, see `points.holdout`) the choice is made on the other cases, and the chosen point's
+    change is reported on these. In the generation tier a case is a golden, as in `earnings`. ComparisonRefused where
+    the measure counts chunks and a point has other chunks.
     """
+    if not points:
+        raise InvalidInput("The sweep has no point.", "E.g. --sweep retrieval.fusion.rank_constant=10,20,60.")
+    mode = common_mode((present, *points.values()))
+    stands = {label: standing(run, mode) for label, run in points.items()}
+    present, points = by_golden(present, mode), {label: by_golden(run, mode) for label, run in points.items()}
     name = str(parse_measure(measure))
     kept_out = set(report_on)
     chosen_on = [case for case in present.cases if case.id not in kept_out]
-    if not points:
-        raise InvalidInput("The sweep has no point.", "E.g. --sweep retrieval.fusion.rank_constant=10,20,60.")
     if not chosen_on or (kept_out and not kept_out & {case.id for case in present.cases}):
         raise InvalidInput("The holdout leaves one side without a case.", "Hold out another tag or a smaller fraction.")
     tables = [_change(present, run, [name], chosen_on) for run in points.values()]
+    if any(name not in table for table in tables):
+        raise ComparisonRefused(
+            f"{name} counts chunks, and the points have different chunk sets.", "Choose by a measure of documents."
+        )
     _adjust(tables, name)
-    rows = [
-        Point(label, run.run_id, mean_estimate(score_columns(run, chosen_on, [name])[:, 0]), table[name])
-        for (label, run), table in zip(points.items(), tables, strict=True)
+    columns = [score_columns(run, chosen_on, [name])[:, 0] for run in points.values()]
+    asked = {case.id for case in chosen_on}
+    lacking = [
+        sum(count for lost in (found.failed, found.missing) for golden, count in lost.items() if golden in asked)
+        for found in stands.values()
     ]
-    sign = 1 if parse_measure(name).higher_is_better else -1
-    best = max(rows, key=lambda row: -2.0 if row.value.value is None else sign * row.value.value)
+    rows = [
+        Point(label, run.run_id, mean_estimate(column), table[name], lacks)
+        for (label, run), table, column, lacks in zip(points.items(), tables, columns, lacking, strict=True)
+    ]
+    best = rows[_best(columns, lacking, parse_measure(name).higher_is_better)]
     change = best.change
-    differs = change is not None and change.p_adjusted is not None and change.p_adjusted < ALPHA and bool(change.delta)
+    differs = change.p_adjusted is not None and change.p_adjusted < ALPHA and bool(change.delta)
     held_out = None
     if kept_out:
         reported = [case for case in present.cases if case.id in kept_out]
         held_out = _change(present, points[best.name], [name], reported)[name]
     return Sweep(
         measure=name, points=tuple(rows), best=best.name, distinguishable=differs, held_out=held_out,
-        notes=tuple(_notes(best, name, len(points), differs, held_out)),
+        notes=tuple(_notes(rows, best, name, differs, held_out)),
     )  # fmt: skip
 
 
-def holdout(cases: Sequence[EvaluationCase], part: str | float, seed: int = 0) -> tuple[list[str], list[str]]:
-    """Ids to choose on and ids to report on: `part` is a tag, or a fraction drawn by id, the same for the same seed.
-
-    InvalidInput where one side would have no case.
-    """
-    fraction = _as_fraction(part)
-    if fraction is None:
-        tag = str(part).removeprefix("tag:")
-        reported = {case.id for case in cases if tag in case.tags}
-    else:
-        drawn = sorted((case.id for case in cases), key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())
-        reported = set(drawn[: round(fraction * len(drawn))])
-    if not reported or len(reported) == len(cases):
-        known = ", ".join(sorted({tag for case in cases for tag in case.tags})) or "none"
-        raise InvalidInput(
-            f"Holding out {part!r} leaves {len(reported)} of {len(cases)} cases to report on.",
-            f"Give a fraction between 0 and 1, or a tag of some cases (tags: {known}).",
-        )
-    ids = [case.id for case in cases]
-    return [name for name in ids if name not in reported], [name for name in ids if name in reported]
+def _best(columns: Sequence[FloatArray], lacking: Sequence[int], higher: bool) -> int:
+    """The place of the best mean over the cases that every candidate scores; a case that fails must not help."""
+    whole = [place for place, lacks in enumerate(lacking) if not lacks] or list(range(len(columns)))
+    candidates = np.array([columns[place] for place in whole])
+    shared = ~np.isnan(candidates).any(axis=0)
+    means = [mean_estimate(column[shared]).value for column in candidates]
+    values = [-2.0 if mean is None else mean if higher else -mean for mean in means]
+    return whole[values.index(max(values))]
 
 
 def _change(
@@ -215,39 +210,32 @@ def _without_channel(retrieval: Retrieval, name: str) -> Retrieval | None:
     )
 
 
-def _notes(best: Point, measure: str, count: int, differs: bool, held_out: MeasureChange | None) -> list[str]:
+def _notes(
+    points: Sequence[Point], best: Point, measure: str, differs: bool, held_out: MeasureChange | None
+) -> list[str]:
     notes = []
+    change = best.change
     if not differs:
         notes.append(f"The best point cannot be told from the present plan by {measure} on these questions.")
-    if held_out is not None and held_out.delta is not None:
-        interval = f"{held_out.delta:+.4f} [{held_out.low:+.4f}, {held_out.high:+.4f}]"
-        notes.append(f"On the {held_out.scored} questions held out, {best.name} changes {measure} by {interval}.")
-    elif count > 1:
+    elif change.loss > 0:
         notes.append(
-            f"The best of {count} points was chosen on the questions that score it, so its value is too good: "
+            f"No point beats the present plan: the best of them, {best.name}, changes {measure} by {_by(change)}."
+        )
+    lacking = [point for point in points if point.lacking]
+    if lacking:
+        named = ", ".join(f"{point.name} ({point.lacking}, run {point.run_id})" for point in lacking[:_NAMED])
+        more = f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
+        chosen = "" if best.lacking else ", so that they were not chosen from"
+        notes.append(f"Cases failed or never finished in {named}{more}{chosen}; `ragtui resume` tries them again.")
+    if held_out is not None and held_out.delta is not None:
+        notes.append(f"On the {held_out.scored} questions held out, {best.name} changes {measure} by {_by(held_out)}.")
+    elif len(points) > 1:
+        notes.append(
+            f"The best of {len(points)} points was chosen on the questions that score it, so its value is too good: "
             "choose and report on different questions with --holdout."
         )
     return notes
 
 
-def _as_fraction(part: str | float) -> float | None:
-    try:
-        return float(part)
-    except ValueError:
-        return None
-
-
-def _split(listed: str) -> list[str]:
-    """Cut at commas outside brackets and quotes."""
-    values, depth, quoted, current = [], 0, False, ""
-    for char in listed:
-        if char == '"':
-            quoted = not quoted
-        elif not quoted:
-            depth += (char in _CLOSING) - (char in _CLOSING.values())
-        if char == "," and depth == 0 and not quoted:
-            values.append(current)
-            current = ""
-        else:
-            current += char
-    return [*values, current]
+def _by(change: MeasureChange) -> str:
+    return f"{change.delta:+.4f} [{change.low:+.4f}, {change.high:+.4f}]"

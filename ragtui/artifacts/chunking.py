@@ -21,8 +21,8 @@ from ragtui.inputs.corpus import CorpusSnapshot
 
 KIND = "chunks"
 _FILE = "chunks.json"
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$", re.MULTILINE)
-_FENCE = re.compile(r"^ {0,3}(```|~~~)", re.MULTILINE)
+# Lines that open or close a code fence, and lines that may be headings.
+_LINE = re.compile(r"^(?: {0,3}(?P<fence>`{3,}|~{3,})(?P<info>.*)|(?P<marks>#{1,6})(?P<title>[ \t].*))$", re.MULTILINE)
 
 
 class _Columns(msgspec.Struct):
@@ -149,15 +149,25 @@ def heading_paths(text: str, starts: list[int]) -> list[str]:
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
-    """Offset, level and title of each ATX heading (CommonMark 4.2) outside code fences."""
-    fences = [match.start() for match in _FENCE.finditer(text)]
-    opened = 0
-    for match in _HEADING.finditer(text):
-        while opened < len(fences) and fences[opened] < match.start():
-            opened += 1
-        # An odd number of fences before the line means that it stands inside one.
-        if opened % 2 == 0 and match.group(2):
-            yield match.start(), len(match.group(1)), match.group(2)
+    """Offset, level and title of each ATX heading (CommonMark 4.2) outside code fences (4.5)."""
+    opened = ""
+    for line in _LINE.finditer(text):
+        fence, info = line["fence"], line["info"]
+        if fence is None:
+            title = _without_closing_marks(line["title"].strip(" \t"))
+            if title and not opened:
+                yield line.start(), len(line["marks"]), title
+        elif not opened:
+            # Backticks after an opening fence of backticks make it code within a line.
+            opened = "" if "`" in fence and "`" in info else fence
+        elif fence.startswith(opened) and not info.strip():
+            opened = ""
+
+
+def _without_closing_marks(title: str) -> str:
+    """`Stoves ##` without its closing marks; in `C#` the mark belongs to the title."""
+    bare = title.rstrip("#")
+    return title if bare and not bare.endswith((" ", "\t")) else bare.rstrip(" \t")
 
 
 def _whole_documents(corpus: CorpusSnapshot) -> _Columns:

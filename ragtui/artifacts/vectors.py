@@ -122,6 +122,9 @@ def embed_all(texts: list[str], embedder: Embedder, progress: Progress) -> Vecto
     vectors = np.empty((len(texts), dimensions), np.float32)
     # A server's answers come slowly: smaller groups keep the progress moving.
     group = min(_BATCH, getattr(embedder, "group", _BATCH))
+    if group < len(texts):
+        # The first group may take a minute: say that it has begun.
+        progress(0, len(texts))
     for start in range(0, len(texts), group):
         batch = texts[start : start + group]
         found = embedder.embed(batch, "document")

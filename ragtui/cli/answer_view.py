@@ -35,7 +35,7 @@ def answer_parts(run: RecordedRun, case: EvaluationCase, trace: CaseTrace) -> li
     if answer.thinking:
         parts += [heading("Reasoning, apart"), Text(printable(answer.thinking), style="dim")]
     parts += [heading("Answer" + (" (replayed)" if answer.replayed else "")), marked_answer(case, answer.text)]
-    parts += [*_missing(case, answer.text), _took(case, answer)]
+    parts += [*([] if trace.error is not None else _missing(case, answer.text)), _took(case, answer)]
     if answer.judge is not None:
         parts += [heading("Judged"), _judge(answer.judge)]
     return [*parts, heading("All modes"), modes_table(run, trace)]

@@ -56,7 +56,8 @@ def compare(
     from ragtui.analysis.compare import compare as compared
 
     lab = reading_lab(context)
-    old, present = lab.recorded_or_file(base), lab.recorded_or_file(new)
+    present = lab.recorded_or_file(new)
+    old = lab.recorded_or_file(base, present.specification)
     found = compared(
         old, present, tag=tag, subset=subset, tolerance=tolerance, mode=mode, allow_errors=allow_errors
     )  # fmt: skip
@@ -137,6 +138,6 @@ def replay(context: typer.Context, run: RunArgument, settings: SetOption = None,
 
     if not settings:
         raise InvalidInput("A replay without a change is the run itself.", "Say what to change with --set.")
-    recorded = reading_lab(context).recorded(run)
+    recorded = reading_lab(context).recorded_or_file(run)
     again = replayed(recorded, edit(recorded.specification.plan, settings)).recorded()
     show(compared(recorded, again), as_json)

@@ -10,19 +10,21 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ragtui.cli.render import heading, number, safe, table
-from ragtui.inputs.text import printable
+from ragtui.inputs.text import fold_space, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from ragtui.analysis.compare import Comparison
     from ragtui.analysis.contrast import MeasureChange
+    from ragtui.analysis.flips import Told
     from ragtui.analysis.sweep import Earning, Sweep
 
 _GLYPHS = {"PASS": "✓", "FAIL": "✗", "INCONCLUSIVE": "?"}
 _WORDS = {"better": "▲", "worse": "▼", "equal": "=", "unclear": "·"}
 _LEGEND = "◆ primary  ◇ guard   ▲ better  ▼ worse  = equal  · not told apart from no change"
 _FLIPS = 12
+_ANSWER = 240
 
 
 def comparison_report(found: Comparison) -> RenderableType:
@@ -38,7 +40,9 @@ def comparison_report(found: Comparison) -> RenderableType:
     if found.by_tag:
         parts += [heading("By tag"), _tags(found)]
     if found.flips:
-        parts += [heading(f"Flips by {found.flip_measure}"), _flips(found)]
+        parts += [heading(f"Flips by {found.flipped_by}"), _flips(found), *_answers(found)]
+    if found.unstable:
+        parts += [heading("Unstable: right in some repeats, wrong in others; no flips"), _unstable(found)]
     parts.append(_verdict(found))
     return Group(*parts)
 
@@ -97,8 +101,8 @@ def sweep_report(found: Sweep) -> RenderableType:
     for point in found.points:
         row = point.change
         made.add_row(
-            safe(point.name), point.run_id, number(point.value.value), signed(row.delta if row else None),
-            f"{row.low:+.3f} … {row.high:+.3f}" if row else "–", number(row.p_adjusted if row else None),
+            safe(point.name), point.run_id, number(point.value.value), signed(row.delta),
+            f"{row.low:+.3f} … {row.high:+.3f}", number(row.p_adjusted),
             "★ best" if point.name == found.best else "",
         )  # fmt: skip
     return Group(made, *(Text(printable(note)) for note in found.notes))
@@ -133,6 +137,43 @@ def _flips(found: Comparison) -> RenderableType:
         glyph = "▼ lost" if flip.direction == "lost" else "▲ found"
         made.add_row(glyph, safe(flip.case, 32), safe(flip.query), number(flip.base, 2), number(flip.new, 2))
     rest = len(found.flips) - _FLIPS
+    return Group(made, Text(f"and {rest} more; --json lists all", style="dim")) if rest > 0 else made
+
+
+def _answers(found: Comparison) -> list[RenderableType]:
+    """What was answered before and now to the questions that flipped, and what is wrong with it."""
+    parts: list[RenderableType] = []
+    for flip in found.flips[:_FLIPS]:
+        if flip.base_answer is None or flip.new_answer is None:
+            continue
+        lines = Text(f"\n{'▼' if flip.direction == 'lost' else '▲'} ", style="bold").append(safe(flip.case))
+        for when, told in (("before", flip.base_answer), ("now   ", flip.new_answer)):
+            lines.append(f"\n  {when}  ", style="not bold dim").append(_said(told), style="not bold")
+            for fault in told.faults:
+                lines.append(f"\n          ✗ {printable(fault)}", style="not bold")
+        parts.append(lines)
+    return [heading("Answers that flipped"), *parts] if parts else []
+
+
+def _said(told: Told) -> str:
+    """An answer on one line, cut to what a few lines hold."""
+    text = fold_space(printable(told.text))
+    return text[:_ANSWER].rstrip() + "…" if told.cut or len(text) > _ANSWER else text or "–"
+
+
+def _unstable(found: Comparison) -> RenderableType:
+    made = table(
+        "", "case", "question", "what is wrong", "base", "new", right=("base", "new"),
+        flexible=("question", "what is wrong"),
+    )  # fmt: skip
+    for row in found.unstable[:_FLIPS]:
+        glyph = "▼" if row.change < 0 else "▲" if row.change > 0 else "·"
+        wrong = "; ".join(row.failed.faults) if row.failed is not None else "–"
+        made.add_row(
+            glyph, safe(row.case, 32), safe(row.query), safe(wrong),
+            f"{row.base_passed} of {row.base_repeats}", f"{row.new_passed} of {row.new_repeats}",
+        )  # fmt: skip
+    rest = len(found.unstable) - _FLIPS
     return Group(made, Text(f"and {rest} more; --json lists all", style="dim")) if rest > 0 else made
 
 

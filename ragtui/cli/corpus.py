@@ -13,6 +13,7 @@ from ragtui.cli.context import workspace_of
 from ragtui.cli.options import JsonOption, PlanArgument, SetOption
 from ragtui.cli.output import console, print_json, say
 from ragtui.errors import InvalidFiles, InvalidInput
+from ragtui.inputs.text import plural
 
 
 def register(app: typer.Typer) -> None:
@@ -143,7 +144,7 @@ def reset(
         return
     if not yes:
         if not typer.get_text_stream("stdin").isatty():
-            raise InvalidInput(f"This deletes {len(rows)} artifacts ({size}).", "Say --yes to do it.")
-        typer.confirm(f"Delete {len(rows)} artifacts ({size})?", abort=True, err=True)
+            raise InvalidInput(f"This deletes {plural(len(rows), 'artifact')} ({size}).", "Say --yes to do it.")
+        typer.confirm(f"Delete {plural(len(rows), 'artifact')} ({size})?", abort=True, err=True)
     shutil.rmtree(folder)
-    typer.echo(f"Deleted {len(rows)} artifacts ({size}).")
+    typer.echo(f"Deleted {plural(len(rows), 'artifact')} ({size}).")

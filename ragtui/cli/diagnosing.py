@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ragtui.cli.render import heading, number, pairs, safe, table
+from ragtui.inputs.text import plural
 
 if TYPE_CHECKING:
     from ragtui.analysis.attribution import Attribution, Miss
@@ -49,9 +50,9 @@ def health_report(found: SuiteHealth) -> RenderableType:
             "questions": found.cases,
             "decide": f"{len(found.deciding)} (their score differs between runs)",
             "never vary": len(found.constant),
-            "unjudged in front": f"{len(found.unjudged)} documents within the first {found.cutoff}",
+            "unjudged in front": f"{plural(len(found.unjudged), 'document')} within the first {found.cutoff}",
             "never found": f"{len(found.never_found)} judged documents",
-            "alike": f"{len(found.alike)} pairs of questions",
+            "alike": f"{plural(len(found.alike), 'pair')} of questions",
             "thin tags": f"{len(found.thin_tags)} (too few cases to show a change of 0.1)",
         }
     )

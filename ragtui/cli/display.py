@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ragtui.analysis.progress import Progress, stage_line
+from ragtui.analysis.progress import Progress, retry_line, stage_line
 from ragtui.cli.output import say
-from ragtui.events import Notice, RunEvent, RunStarted, StageProgress
-from ragtui.inputs.text import printable
+from ragtui.events import Notice, RunEvent, RunStarted, ServerCalls, StageProgress
+from ragtui.inputs.text import plural, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -58,15 +58,18 @@ class PlainDisplay:
 
     def show(self, event: RunEvent) -> None:
         """Take one event."""
-        errors = self._progress.errors
+        errors, retries = self._progress.errors, self._progress.calls.retries
         self._progress.add(event)
         if isinstance(event, RunStarted):
-            self._write(f"run {event.run_id}  {len(event.pending)} cases")
+            self._write(f"run {event.run_id}  {plural(len(event.pending), 'case')}")
         elif isinstance(event, Notice):
             self._write(event.message)
         elif isinstance(event, StageProgress):
             if self._due():
                 self._write(stage_line(event))
+        elif isinstance(event, ServerCalls) and event.retries > retries and (not retries or self._due()):
+            # The first one at once: a server that asks for patience should not look like one that is slow.
+            self._write(retry_line(event))
         elif self._progress.errors > errors and self._progress.last_error:
             self._write(f"error  {self._progress.last_error}")
         elif self._due():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragtui.cli.output import Display, resolve_display, say
 from ragtui.errors import Interrupted, RagtuiError
+from ragtui.inputs.text import plural
 
 if TYPE_CHECKING:
     from ragtui.analysis.recorded import RecordedRun
@@ -81,14 +82,15 @@ def execute(
         raise failures[0]
     recorded = lab.recorded(started[0]) if whole else lab.outlined(started[0])
     if last[0].status in ("interrupted", "cancelled"):
-        raise _partial(recorded, as_json)
+        raise _partial(recorded, last[0].reason, as_json)
     return recorded
 
 
-def _partial(recorded: RecordedRun, as_json: bool) -> Interrupted:
+def _partial(recorded: RecordedRun, reason: str, as_json: bool) -> Interrupted:
     """The interruption, after printing what there is; as JSON it travels with the error, so that one object is told."""
+    done = f"{len(recorded.traces)} of {plural(len(recorded.cases), 'case')}"
     error = Interrupted(
-        f"Run {recorded.run_id} was {recorded.status} after {len(recorded.traces)} of {len(recorded.cases)} cases.",
+        f"Run {recorded.run_id} was {recorded.status} after {done}" + (f": {reason}" if reason else "."),
         _resume_hint([recorded.run_id]),
     )
     if as_json:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragtui.errors import InvalidInput, RunFailed
+from ragtui.cli.output import say, typed, write_file
+from ragtui.errors import InvalidInput
+from ragtui.inputs.text import plural
 
 if TYPE_CHECKING:
     from ragtui.analysis.recorded import RecordedRun
@@ -55,7 +57,7 @@ TREC_FILES = {"trec": "run.trec", "qrels": "qrels.txt", "topics": "topics.jsonl"
 def export_run(lab: Lab, run: str, form: str, output: Path | None, escape: bool = False) -> None:
     """Write the run in the named format; `escape` percent-encodes ids that TREC files cannot carry.
 
-    The format `trec` writes three files where `output` is a folder.
+    The format `trec` writes three files where `output` is a folder: one that is there, or a new name without a suffix.
     """
     known = (*FORMATS, *TREC_FILES, "parquet")
     if form not in known:
@@ -63,47 +65,45 @@ def export_run(lab: Lab, run: str, form: str, output: Path | None, escape: bool 
     if form == "parquet":
         _parquet(lab, run, output)
     elif form in TREC_FILES:
-        _trec(lab.recorded(run), form, output, escape)
+        _trec(lab.recorded_or_file(run), form, output, escape)
     else:
-        _write(FORMATS[form](lab.recorded(run)), output)
+        _write(FORMATS[form](lab.recorded_or_file(run)), output)
 
 
 def _trec(run: RecordedRun, form: str, output: Path | None, escape: bool) -> None:
-    from ragtui.cli.output import say
     from ragtui.reports.trec import lost_in_trec, qrels, topics, trec_run
 
     writers: dict[str, Callable[[RecordedRun, bool], bytes]] = {"trec": trec_run, "qrels": qrels, "topics": topics}
-    into_folder = output is not None and output.is_dir()
-    data = {name: writers[name](run, escape) for name in (TREC_FILES if form == "trec" and into_folder else [form])}
+    folder = output if output is not None and _is_folder(output, form) else None
+    data = {name: writers[name](run, escape) for name in (TREC_FILES if form == "trec" and folder else [form])}
     for name, content in data.items():
-        _write(content, output / TREC_FILES[name] if output is not None and into_folder else output)
+        _write(content, folder / TREC_FILES[name] if folder is not None else output)
     lost = lost_in_trec(run)
-    if lost and form != "trec":
-        say(lost)
-    elif into_folder:
-        say(lost or "The three files carry everything that retrieval is scored by.")
+    if form == "qrels" or folder is not None:
+        say(lost or "Judgments and questions come back as the same evaluation.")
+    if folder is not None:
+        unjudged = any(not (case.grades or case.expect_refusal) for case in run.cases)
+        options = (" --keep-unjudged" if unjudged else "") + (" --escaped" if escape else "")
+        say(f"Read them back over the same corpus: ragtui import trec {typed(folder)} --existing-corpus{options}")
     failed = sum(trace.error is not None for trace in run.traces) + len(run.cases) - len(run.traces)
     if failed and form == "trec":
-        say(f"{failed:,} of {len(run.cases):,} cases have no result and no line; `ragtui score` counts them as 0.")
+        say(f"{failed:,} of {plural(len(run.cases), 'case')} without a result or a line; `ragtui score` counts 0.")
+
+
+def _is_folder(output: Path, form: str) -> bool:
+    return output.is_dir() or (form == "trec" and not output.exists() and not output.suffix)
 
 
 def _parquet(lab: Lab, run: str, output: Path | None) -> None:
     if output is None:
         raise InvalidInput("Parquet is not text for a terminal.", "Name a file with -o.")
     store, run_id = lab.resolve(run)
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunFailed(f"{output} cannot be written: {error.strerror or error}.", "Choose another place.") from error
     store.export_parquet(run_id, output)
 
 
 def _write(data: bytes, output: Path | None) -> None:
-    if output is None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+    if output is not None:
+        write_file(output, data)
         return
-    try:
-        output.write_bytes(data)
-    except OSError as error:
-        raise RunFailed(f"{output} cannot be written: {error.strerror or error}.", "Choose another place.") from error
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,9 @@ def _open(workspace: Workspace) -> int:
     """Open the app on a terminal; without one, say how to work headless."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidInput("The app needs a terminal.", "Run a command instead; `ragtui --help` lists them.")
+    # Textual is a great deal at once, and collecting garbage meanwhile takes longer than the first picture; the app
+    # begins again with it once it is at rest.
+    gc.disable()
     from ragtui.tui.app import run_app
 
     return run_app(workspace)

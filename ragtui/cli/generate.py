@@ -8,7 +8,10 @@ import typer
 
 from ragtui.cli.options import (
     AgainstOption,
+    CallsOption,
+    CostOption,
     DisplayOption,
+    FreshOption,
     JsonOption,
     LimitOption,
     MinOption,
@@ -41,11 +44,8 @@ ModeOption = Annotated[
 AllModesOption = Annotated[bool, typer.Option("--all-modes", help="Every mode, and the decomposition.")]
 RepeatsOption = Annotated[int | None, typer.Option("--repeats", help="Times each case is asked (default 3; mock 1).")]
 NoRewriteOption = Annotated[bool, typer.Option("--no-rewrite", help="Search with the last question as it stands.")]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Ask everything anew; replay no answer of an earlier run.")]
 RetryOption = Annotated[str | None, typer.Option("--retry-errors", metavar="RUN", help="Repeat a run's failed cases.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show calls, tokens and cost; ask nothing.")]
-CallsOption = Annotated[int | None, typer.Option("--max-calls", min=0, help="Stop before more calls than this.")]
-CostOption = Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop before it costs more than this.")]
 JudgeOption = Annotated[str | None, typer.Option("--judge", metavar="PROFILE", help="Let a model judge the answers.")]
 
 
@@ -115,7 +115,7 @@ def generate(
     if dry_run:
         show_estimate(lab.estimate(specification, spending), as_json)
         return
-    base = lab.recorded_or_file(against) if against is not None else None
+    base = lab.recorded_or_file(against, specification) if against is not None else None
     recorded = execute(lab, specification, provenance, display, as_json, spending=spending)
     calibrate(lab, recorded.run_id)
     comparison = None if base is None else compare(base, recorded, tolerance=tolerance)

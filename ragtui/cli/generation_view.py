@@ -34,13 +34,17 @@ def generation_parts(run: RecordedRun, verbose: bool) -> list[RenderableType]:
     from ragtui.analysis.usage import usage_by_mode
 
     summaries = mode_summaries(run)
-    parts: list[RenderableType] = [_model(run), measures_by_mode(run, summaries)]
+    parts: list[RenderableType] = [_model(run)]
+    measures = measures_by_mode(run, summaries)
+    parts.append(measures if measures.row_count else Text("No case has an answer that can be measured."))
     found = decompose(run)
     if found is not None:
         parts += [heading("Retriever or model?"), *_decomposition(found), *_outcomes(found, verbose)]
     mode = headline_mode(run)
     if any(row["correctness"].n for row in summaries[mode].by_tag.values()):
         parts += [heading("Correctness by tag"), tags_by_mode(run, summaries)]
+    if found is not None and any(row.by_tag for row in found.differences):
+        parts += [heading("Differences by tag"), differences_by_tag(found)]
     parts += _unstable(run)
     parts += _history(run)
     judged = judge_section(run)
@@ -82,9 +86,27 @@ def tags_by_mode(run: RecordedRun, summaries: Mapping[Mode, Summary]) -> Table:
     return made
 
 
+def differences_by_tag(found: Decomposition) -> Table:
+    """A row a tag with scored goldens, a column a difference of two modes, with its interval."""
+    names = [f"{row.first} − {row.second}" for row in found.differences]
+    made = table("tag", "n", *names, right=("n", *names), flexible=("tag",))
+    for tag in sorted({tag for row in found.differences for tag in row.by_tag}):
+        cells = [row.by_tag.get(tag) for row in found.differences]
+        count = max((cell.n for cell in cells if cell is not None), default=0)
+        if count:
+            made.add_row(safe(tag, 24), str(count), *(_difference_cell(cell) for cell in cells))
+    return made
+
+
+def _difference_cell(estimate: Estimate | None) -> str:
+    if estimate is None or estimate.value is None:
+        return "–"
+    return f"{estimate.value:+.3f} [{estimate.low:+.2f}, {estimate.high:+.2f}]"
+
+
 def usage_table(usage: Mapping[str, ModeUsage]) -> Table:
-    """A row a mode, fresh and replayed replies apart."""
-    right = ("replies", "prompt tok", "answer tok", "cost", "first tok", "p50", "p95", "tok/s")
+    """A row a mode, fresh and replayed replies apart; times in milliseconds."""
+    right = ("n", "prompt tok", "answer tok", "cost", "first ms", "p50 ms", "p95 ms", "tok/s")
     made = table("mode", "", *right, right=right)
     for mode, row in usage.items():
         if row.fresh.replies:
@@ -209,7 +231,7 @@ def _tokens(tokens: Tokens) -> tuple[str, str, str, str]:
 
 
 def _milliseconds(value: float | None) -> str:
-    return "–" if value is None else f"{value:.0f} ms"
+    return "–" if value is None else f"{value:.0f}"
 
 
 def group(parts: Sequence[RenderableType]) -> Group:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from ragtui.cli.context import workspace_of
-from ragtui.cli.output import print_json, say
-from ragtui.errors import InvalidInput
+from ragtui.cli.output import print_json, say, typed
+from ragtui.errors import InvalidInput, RagtuiError
+from ragtui.inputs.text import plural
 
 if TYPE_CHECKING:
     from ragtui.inputs.formats.source import Source
@@ -37,15 +39,22 @@ def finish(
         except OSError as error:
             raise InvalidInput(f"{into} cannot be made: {error.strerror or error}.", "Choose another folder.") from None
         workspace = open_workspace(into)
-    report = write_workspace(
-        source, workspace.corpus, workspace.goldens, suite=suite, grades=grades, keep_unjudged=keep_unjudged,
-        force=force, progress=counter(as_json),
-    )  # fmt: skip
+    try:
+        report = write_workspace(
+            source, workspace.corpus, workspace.goldens, suite=suite, grades=grades, keep_unjudged=keep_unjudged,
+            force=force, progress=counter(as_json),
+        )  # fmt: skip
+    except RagtuiError:
+        # A folder that was made for nothing goes again.
+        for folder in (workspace.corpus, workspace.goldens, *([into] if into is not None else [])):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise
     if as_json:
         print_json(report)
     else:
         tell(report)
-        where = "" if into is None else f"-w {into} "
+        where = "" if into is None else f"-w {typed(into)} "
         say(f"Next: ragtui {where}corpus check, then ragtui {where}run bm25")
 
 
@@ -76,31 +85,30 @@ def counter(quiet: bool) -> Callable[[str, int], None]:
 def tell(report: ImportReport) -> None:
     """Counts on stdout, everything that was left out or changed on stderr."""
     suites = ", ".join(f"{name} {count:,}" for name, count in report.suites.items())
-    typer.echo(
-        f"{report.documents:,} documents, goldens: {suites}, {report.written:,} of {report.judgments:,} judgments"
-    )
+    judged = f"{report.written:,} of {plural(report.judgments, 'judgment')}"
+    typer.echo(f"{plural(report.documents, 'document')}, goldens: {suites}, {judged}")
     for remark in report.remarks:
         say(remark)
     if report.above_3:
-        say(f"{report.above_3:,} judgments above grade 3 became 3 (--grade OLD=NEW maps them otherwise).")
+        say(f"{plural(report.above_3, 'judgment')} above grade 3 became 3 (--grade OLD=NEW maps them otherwise).")
     if report.negative:
-        say(f"{report.negative:,} negative judgments became 0.")
+        say(f"{plural(report.negative, 'negative judgment')} became 0.")
     if report.unjudged:
-        say(f"{report.unjudged:,} questions have no judgment (--keep-unjudged keeps such questions).")
-    for title, listed in (
-        ("judgments name a document that is not there", report.missing_documents),
-        ("judgments name a question that is not there", report.missing_questions),
-        ("documents were left out", report.skipped_documents),
-        ("questions were left out", report.skipped_questions),
-        ("questions were renamed", report.renamed_questions),
+        say(f"Without any judgment: {plural(report.unjudged, 'question')} (--keep-unjudged keeps such questions).")
+    for what, happened, listed in (
+        ("judgment", "of a document that is not there", report.missing_documents),
+        ("judgment", "of a question that is not there", report.missing_questions),
+        ("document", "left out", report.skipped_documents),
+        ("question", "left out", report.skipped_questions),
+        ("question", "renamed", report.renamed_questions),
     ):
-        _tell_listed(title, listed)
+        _tell_listed(what, happened, listed)
 
 
-def _tell_listed(title: str, listed: Listed) -> None:
+def _tell_listed(what: str, happened: str, listed: Listed) -> None:
     if not listed.count:
         return
-    say(f"{listed.count:,} {title}:")
+    say(f"{plural(listed.count, what)} {happened}:")
     for item in listed.items[:SHOWN]:
         say(f"  {item}")
     if listed.count > SHOWN:

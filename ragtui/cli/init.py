@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from ragtui.cli.context import where
-from ragtui.cli.output import say
+from ragtui.cli.output import say, typed
 from ragtui.errors import InvalidFiles, InvalidInput
+from ragtui.inputs.text import plural
 
 
 def register(app: typer.Typer) -> None:
@@ -76,10 +77,10 @@ def _check(root: Path, example: bool) -> None:
 
     workspace = open_workspace(root)
     report = check_inputs(workspace.corpus, workspace.goldens)
-    typer.echo(f"{report.documents:,} documents, {report.goldens:,} goldens.")
+    typer.echo(f"{plural(report.documents, 'document')}, {plural(report.goldens, 'golden')}.")
     if report.problems:
         raise InvalidFiles(report.problems)
-    at = "" if root == Path.cwd() else f"-w {root} "
+    at = "" if root == Path.cwd() else f"-w {typed(root)} "
     if not example:
         say("Next: edit goldens/core.jsonl (three real questions are enough to start), then")
     else:

@@ -11,6 +11,7 @@ from ragtui.cli.context import reading_lab
 from ragtui.cli.options import JsonOption, RunArgument, VerboseOption
 from ragtui.cli.output import console, print_json, say
 from ragtui.errors import EXIT_GATE_FAILED, EXIT_OK, InvalidInput
+from ragtui.inputs.text import plural
 
 if TYPE_CHECKING:
     from ragtui.store.store import Store
@@ -126,8 +127,10 @@ def verify(context: typer.Context, run: RunArgument = "latest", as_json: JsonOpt
     else:
         for line in checked.differences[:20]:
             say(line)
-        verdict = "every number agrees" if checked.ok else f"{len(checked.differences)} numbers differ"
-        typer.echo(f"{run_id}: {checked.cases} cases, {checked.numbers} numbers recomputed, {verdict}")
+        differ = plural(len(checked.differences), "number differs", "numbers differ")
+        verdict = "every number agrees" if checked.ok else differ
+        counted = f"{plural(checked.cases, 'case')}, {plural(checked.numbers, 'number')}"
+        typer.echo(f"{run_id}: {counted} recomputed, {verdict}")
     raise typer.Exit(EXIT_OK if checked.ok else EXIT_GATE_FAILED)
 
 
@@ -142,11 +145,19 @@ def export(
         ),
     ] = "json",
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="A file, or for trec a folder (default: stdout).")
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="A file, or for trec a folder (a name without a suffix). Default: stdout."
+        ),
     ] = None,
     escape: Annotated[bool, typer.Option("--escape", help="Percent-encode ids that TREC files cannot carry.")] = False,
 ) -> None:
     """Write a run for other programs.
+
+    json is the whole run: `compare`, `replay` and `export` read it. A folder of trec (run, qrels, topics) and csv come
+    back with `import trec` and `import csv`, over the same corpus, as the same evaluation with the same measures; only
+    judged spans become judgments of their documents. `score` reads trec and qrels. parquet, junit, markdown and html
+    are for other tools: nothing reads them back.
 
     Example: ragtui export latest --format json -o run.json
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from ragtui.cli.render import STATUS_GLYPHS, number, safe, table
+from ragtui.cli.render import number, safe, status_words, table
 from ragtui.ids import short
 
 if TYPE_CHECKING:
@@ -49,9 +49,16 @@ def listed_runs(lab: Lab, limit: int) -> list[dict[str, Any]]:
 
 
 def runs_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
-    """A row a run; where there is room, its errors and specification too."""
+    """A row a run; where there is room, its errors and specification too.
+
+    Where runs of the generation tier are among them, how right answers are comes first; in a narrow list of both
+    tiers only what both report is shown.
+    """
     roomy = width >= 120
-    shown = _COLUMNS if roomy else _COLUMNS[:2] if width >= 100 else _COLUMNS[:1]
+    answers = [row.get("tier") == "generation" for row in rows]
+    answered = ("correctness",) if answers and (any if width >= 100 else all)(answers) else ()
+    columns = (*answered, *_COLUMNS)[: len(_COLUMNS)]
+    shown = columns if roomy else columns[:2] if width >= 100 else columns[:1]
     extra = ("errors", "spec") if roomy else ()
     made = table(
         "run", "status", "name", "started", "cases", *shown, *extra,
@@ -62,7 +69,7 @@ def runs_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
         tail = (str(row.get("errors", "")), short(row["spec_id"], 8)) if roomy else ()
         made.add_row(
             row["run_id"],
-            f"{STATUS_GLYPHS[row['status']]} {row['status']}",
+            status_words(row["status"], row.get("errors", 0), brief=True),
             safe(row["name"], 40),
             row["started_at"][5:16].replace("T", " "),
             str(row["cases"]),

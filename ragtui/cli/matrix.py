@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from ragtui.cli.options import DisplayOption, JsonOption, SetOption, SuiteOption, TagOption
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from ragtui.lab import Spending
     from ragtui.settings import Workspace
 
-KEPT_NAME = "matrix.json"
 _LIMIT = 25
 _SEED = 0
 
@@ -33,7 +33,7 @@ PromoteOption = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
-    group = typer.Typer(name="matrix", help="Which model can what: models × plans.", invoke_without_command=True)
+    group = typer.Typer(name="matrix", invoke_without_command=True)
     group.callback()(matrix)
     group.command("lookup")(lookup)
     app.add_typer(group)
@@ -79,13 +79,23 @@ def matrix(
         _estimate(context, plans, spending, as_json)
         return
     found = _made(context, plans, spending, limit, "none" if as_json and display == "auto" else display)
-    _keep(workspace, found, promote)
+    refused: RunFailed | None = None
+    try:
+        _keep(workspace, found, promote)
+    except RunFailed as error:
+        # What was measured is shown all the same; as JSON it travels with the error.
+        if as_json:
+            error.result = msgspec.to_builtins(found)
+            raise
+        refused = error
     if as_json:
         print_json(found)
     elif markdown:
         typer.echo(matrix_markdown(found), nl=False)
     else:
         console().print(matrix_table(found))
+    if refused is not None:
+        raise refused
     raise typer.Exit(_code(found))
 
 
@@ -104,10 +114,11 @@ def lookup(
     from ragtui.analysis.matrix import read_matrix
     from ragtui.cli.context import workspace_of
     from ragtui.cli.matrix_view import lookup_report
+    from ragtui.lab.matrices import latest_matrix, promoted_matrix
 
     workspace = workspace_of(context)
-    kept = _kept(workspace)
-    table = read_matrix(kept if kept.exists() else _latest(workspace))
+    kept = promoted_matrix(workspace)
+    table = read_matrix(kept if kept.exists() else latest_matrix(workspace))
     rows = looked_up(table, model, "correctness", correctness, mode)
     if as_json:
         print_json({"lookup": rows})
@@ -143,29 +154,44 @@ def _made(
 ) -> Matrix:
     """Every run, one after the other: two models at once would share a server's memory."""
     from ragtui.analysis.matrix import Matrix, MatrixRow, matrix_row
-    from ragtui.cli.context import running_lab
+    from ragtui.cli.context import running_lab, workspace_of
     from ragtui.cli.executing import execute
     from ragtui.cli.generate import calibrate
+    from ragtui.ids import new_run_id
+    from ragtui.lab.matrices import matrices_folder
+    from ragtui.store.matrix_journal import MatrixPlanned, MatrixWriter
 
     rows: list[MatrixRow] = []
     corpus, evaluation = "", ""
     suites: tuple[str, ...] = ()
-    for model, name, plan, provenance in plans:
-        try:
-            lab = running_lab(context, plan)
-            specification = lab.bind(plan)
-            corpus, evaluation = specification.corpus_id, specification.evaluation_id
-            suites = plan.evaluation.suites
-            run = execute(lab, specification, provenance, display, False, spending=spending)
-            calibrate(lab, run.run_id)
-            rows.append(matrix_row(run, model, name))
-        except ProviderUnavailable as error:
-            say(f"{model} with {name}: {error.message}\n  {error.hint}")
-            rows.append(MatrixRow(model=model, plan=name, error=error.message))
-    return Matrix(
-        corpus_id=corpus, evaluation_id=evaluation, suites=suites, limit=limit, seed=_SEED,
-        made_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), rows=tuple(rows),
+    run_ids = [new_run_id() for _ in plans]
+    recipe = plans[0][2].generation
+    planned = MatrixPlanned(
+        rows=tuple((model, name, run_id) for (model, name, _, _), run_id in zip(plans, run_ids, strict=True)),
+        modes=recipe.modes if recipe is not None else (), limit=limit, made_at=_now(),
     )  # fmt: skip
+    with MatrixWriter.begin(matrices_folder(workspace_of(context)), planned) as told:
+        for (model, name, plan, provenance), run_id in zip(plans, run_ids, strict=True):
+            try:
+                lab = running_lab(context, plan)
+                specification = lab.bind(plan)
+                corpus, evaluation = specification.corpus_id, specification.evaluation_id
+                suites = plan.evaluation.suites
+                run = execute(lab, specification, provenance, display, False, run_id=run_id, spending=spending)
+                calibrate(lab, run.run_id)
+                rows.append(matrix_row(run, model, name))
+            except ProviderUnavailable as error:
+                say(f"{model} with {name}: {error.message}\n  {error.hint}")
+                told.failed(run_id, error.message)
+                rows.append(MatrixRow(model=model, plan=name, error=error.message))
+    return Matrix(
+        corpus_id=corpus, evaluation_id=evaluation, suites=suites, limit=limit, seed=_SEED, made_at=_now(),
+        rows=tuple(rows),
+    )  # fmt: skip
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _estimate(
@@ -183,23 +209,11 @@ def _estimate(
 
 def _keep(workspace: Workspace, found: Matrix, promote: bool) -> None:
     from ragtui.analysis.matrix import write_matrix
+    from ragtui.lab.matrices import latest_matrix, promote_matrix
 
-    write_matrix(_latest(workspace), found)
+    write_matrix(latest_matrix(workspace), found)
     if promote:
-        if any(row.error or row.errors for row in found.rows):
-            raise RunFailed(
-                "A row has errors; the table was not promoted.", "Repeat them: ragtui generate --retry-errors RUN"
-            )
-        write_matrix(_kept(workspace), found)
-        say(f"Kept as {_kept(workspace).relative_to(workspace.root)}.")
-
-
-def _latest(workspace: Workspace) -> Path:
-    return workspace.state / KEPT_NAME
-
-
-def _kept(workspace: Workspace) -> Path:
-    return workspace.goldens / "baselines" / KEPT_NAME
+        say(f"Kept as {promote_matrix(workspace, found).relative_to(workspace.root)}.")
 
 
 def _named(text: str) -> list[str]:

@@ -45,3 +45,8 @@ AllowErrorsOption = Annotated[bool, typer.Option("--allow-errors", help="Cases w
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's id, any unique prefix of it, latest, or baseline.")
 ]
+
+# What an attempt of the generation tier may spend.
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Ask everything anew; replay no answer of an earlier run.")]
+CallsOption = Annotated[int | None, typer.Option("--max-calls", min=0, help="Stop before more calls than this.")]
+CostOption = Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop before it costs more than this.")]

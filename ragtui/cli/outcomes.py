@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from ragtui.cli.output import console, print_json, say
@@ -41,27 +42,40 @@ def outcome(recorded: RecordedRun, floors: dict[str, float]) -> int:
     for result in failed:
         say(f"FAIL  {result.reason}")
     if tally.errors:
-        say(f"ragtui: {tally.errors} of {tally.cases} cases failed.\n  ragtui show {recorded.run_id} --errors")
+        failed_cases = f"{tally.errors} of {tally.cases} cases failed"
+        then = f"Why: ragtui show {recorded.run_id} --errors   Try them again: ragtui resume {recorded.run_id}"
+        say(f"ragtui: {failed_cases}.\n  {then}")
         return RunFailed.exit_code
     return EXIT_GATE_FAILED if failed else EXIT_OK
 
 
 def verdict_code(found: Comparison, strict: bool) -> int:
-    """The exit code of a verdict, with its line on stderr where it is not a PASS."""
-    if found.verdict == "PASS":
-        return EXIT_OK
-    say(f"{found.verdict}  {' '.join(found.reasons)}")
+    """The exit code of a verdict; one that is not 0 has its line on stderr. The reasons are on stdout."""
     if found.verdict == "FAIL":
+        lost = next((flip for flip in found.flips if flip.direction == "lost"), None)
+        case = "" if lost is None else lost.new_answer.case if lost.new_answer is not None else lost.case
+        trace = f"ragtui trace {found.new_run} {shlex.quote(case)}"
+        what = f"Look at a question that was lost: {trace}" if case else "The measures that lost are marked ▼."
+        say(f"ragtui: the gate failed: {found.new_run} is worse than {found.base_run}.\n  {what}")
         return EXIT_GATE_FAILED
-    return EXIT_INCONCLUSIVE if strict else EXIT_OK
+    if found.verdict == "INCONCLUSIVE" and strict:
+        say(
+            "ragtui: the comparison is inconclusive, and --strict wants a decision.\n"
+            "  The reasons say what is missing; more questions, or a larger --tolerance, decide."
+        )
+        return EXIT_INCONCLUSIVE
+    return EXIT_OK
 
 
 def parse_floors(texts: list[str], plan: Plan) -> dict[str, float]:
     """`nDCG@10=0.6` as the plan's name of the measure and the least value; InvalidInput for one it does not report."""
+    from ragtui.analysis.modes import UNSTABLE
     from ragtui.experiment.validate import measure_names
     from ragtui.metrics.measure import parse_measure, with_relevance
 
-    reported = [parse_measure(name) for name in measure_names(plan)]
+    # How often answers are unstable is no case's measure, but one of the run.
+    repeated = (UNSTABLE,) if plan.generation is not None and plan.generation.repeats > 1 else ()
+    reported = [parse_measure(name) for name in (*measure_names(plan), *repeated)]
     floors = {}
     for text in texts:
         # A measure's own options hold equals signs, so the last one separates.

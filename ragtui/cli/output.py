@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ragtui.errors import RagtuiError
+from ragtui.errors import RagtuiError, RunFailed
 from ragtui.inputs.text import is_unsafe, printable
 from ragtui.settings import environment, in_ci
 
@@ -30,6 +33,25 @@ def print_json(value: Any) -> None:
 def say(text: str) -> None:
     """A line on stderr."""
     sys.stderr.write(printable(text) + "\n")
+
+
+def typed(path: Path) -> str:
+    """A path as one would type it here: relative where that is shorter, quoted where it must be."""
+    try:
+        near = os.path.relpath(path)
+    except ValueError:
+        # Another drive has no relative path.
+        near = str(path)
+    return shlex.quote(min(near, str(path), key=len))
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write what a command was asked to put into a file; its folder is made. RunFailed where that cannot be done."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise RunFailed(f"{path} cannot be written: {error.strerror or error}.", "Choose another place.") from error
 
 
 def show_error(error: RagtuiError) -> None:

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.style import StyleType
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from ragtui.ids import short
-from ragtui.inputs.text import fold_space, printable
+from ragtui.inputs.text import fold_space, plural, printable
 
 if TYPE_CHECKING:
     from ragtui.analysis.recorded import RecordedRun
     from ragtui.analysis.summary import Miss
+    from ragtui.events import RunStatus
     from ragtui.metrics.aggregate import Estimate, Summary
 
 _LEAKS = "nonEmptyRateOnRefusal"
 # Cells, with padding, below which nothing is cut as long as another can be. A run's id fits into a name.
 _LEAST, _LEAST_PROSE, _LEAST_NAME = 5, 12, 16
+# Cells beside a column's text, as `table` asks for them.
+_PADDING = 2
+_INTERVAL = "95 % interval"
 STATUS_GLYPHS = {"completed": "✓", "running": "▶", "interrupted": "‖", "cancelled": "■", "failed": "✗"}
+
+
+def status_words(status: RunStatus, errors: int, brief: bool = False) -> str:
+    """A run's status behind its glyph; one that came to its end while cases failed is not called fine."""
+    if status == "completed" and errors:
+        return "! with errors" if brief else "! completed with errors"
+    return f"{STATUS_GLYPHS[status]} {status}"
 
 
 class InertTable(Table):
@@ -35,27 +46,52 @@ class InertTable(Table):
         shown = (Text(printable(cell)) if isinstance(cell, str) else cell for cell in cells)
         super().add_row(*shown, style=style, end_section=end_section)
 
-    def _collapse_widths(self, widths: list[int], wrapable: list[bool], max_width: int) -> list[int]:  # type: ignore[override]
-        """Rich's hook for a table that is too wide: prose gives way first, then heads, then names, numbers last."""
-        numbers = [column.justify == "right" for column in self.columns]
-        heads = [self._needed(column, longest_word=True) if each else width
-                 for column, each, width in zip(self.columns, numbers, widths, strict=True)]  # fmt: skip
-        cells = [self._needed(column, longest_word=False) if each else width
-                 for column, each, width in zip(self.columns, numbers, widths, strict=True)]  # fmt: skip
-        names = [width if each or wraps else _LEAST_NAME
-                 for each, wraps, width in zip(numbers, wrapable, widths, strict=True)]  # fmt: skip
-        prose = [_LEAST_PROSE if wraps else width for wraps, width in zip(wrapable, widths, strict=True)]
-        hardly = [_LEAST if wraps else width for wraps, width in zip(wrapable, widths, strict=True)]
-        for least in (prose, heads, names, cells, hardly, [_LEAST] * len(widths)):
-            widths = _narrowed(widths, least, max_width)
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Set the columns' widths for this terminal, then draw."""
+        if self.box is not None:
+            self._fit(options.max_width)
+        yield from super().__rich_console__(console, options)
+
+    def _fit(self, most: int) -> None:
+        """Choose widths for a table too wide for `most` cells: prose gives way first, then heads, names, numbers last.
+
+        A column of prose may wrap, one of numbers is aligned to the right.
+        """
+        # The box draws a cell to the left of each column and one at the right edge; the edges have no padding.
+        room = most - len(self.columns) - 1 + _PADDING
+        heads = [_widest(str(column.header).splitlines()) for column in self.columns]
+        cells = [_widest(line for cell in column.cells for line in _lines(cell)) for column in self.columns]
+        widths = [max(pair) + _PADDING for pair in zip(heads, cells, strict=True)]
+        for column, width in zip(self.columns, self._narrowed(widths, cells, room), strict=True):
+            column.width = max(width - _PADDING, 0) if sum(widths) > room else None
+
+    def _narrowed(self, widths: list[int], cells: Sequence[int], most: int) -> list[int]:
+        prose = [not column.no_wrap for column in self.columns]
+        # An interval is more than a number: half of it is still of use.
+        numbers = [column.justify == "right" and str(column.header) != _INTERVAL for column in self.columns]
+        words = [_widest(str(column.header).split()) for column in self.columns]
+        whole = [width + _PADDING for width in cells]
+        headed = [max(pair) + _PADDING for pair in zip(words, cells, strict=True)]
+        for least in (
+            [_LEAST_PROSE if each else width for each, width in zip(prose, widths, strict=True)],
+            [low if each else width for each, low, width in zip(numbers, headed, widths, strict=True)],
+            [width if figure or each else _LEAST_NAME
+             for figure, each, width in zip(numbers, prose, widths, strict=True)],
+            [low if each else width for each, low, width in zip(numbers, whole, widths, strict=True)],
+            [_LEAST if each else width for each, width in zip(prose, widths, strict=True)],
+            [_LEAST] * len(widths),
+        ):  # fmt: skip
+            widths = _narrowed(widths, least, most)
         return widths
 
-    def _needed(self, column: Column, longest_word: bool) -> int:
-        """The width of a column's widest cell with padding; on request at least that of its head's longest word."""
-        texts = [cell.plain if isinstance(cell, Text) else str(cell) for cell in column.cells]
-        if longest_word:
-            texts += str(column.header).split()
-        return max(map(cell_len, texts), default=0) + self._get_padding_width(column._index)
+
+def _lines(cell: RenderableType) -> list[str]:
+    return (cell.plain if isinstance(cell, Text) else str(cell)).splitlines()
+
+
+def _widest(texts: Iterable[str]) -> int:
+    """Cells of the widest text; 0 without one."""
+    return max(map(cell_len, texts), default=0)
 
 
 def _narrowed(widths: Sequence[int], least: Sequence[int], most: int) -> list[int]:
@@ -77,7 +113,7 @@ def table(*columns: str, right: Sequence[str] = (), flexible: Sequence[str] = ()
     """
     made = InertTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
     for name in columns:
-        justify: Literal["left", "right"] = "right" if name in right else "left"
+        justify: Literal["left", "right"] = "right" if name in right or name == _INTERVAL else "left"
         # Rich takes width from columns that may wrap; their cells are one line each and end in an ellipsis.
         head = Text(printable(name), no_wrap=False if justify == "right" else None, overflow="ellipsis")
         made.add_column(head, justify=justify, no_wrap=name not in flexible, overflow="ellipsis")
@@ -104,7 +140,7 @@ def interval(estimate: Estimate) -> str:
 
 def measures_table(estimates: Mapping[str, Estimate], total: int) -> Table:
     """Measure, value, 95 % interval, and scored cases of all."""
-    made = table("measure", "value", "95 % interval", "n", right=("value", "n"))
+    made = table("measure", "value", _INTERVAL, "n", right=("value", "n"))
     for name, estimate in estimates.items():
         count = f"{estimate.n}/{total}" if estimate.n != total else str(total)
         made.add_row(name, number(estimate.value), interval(estimate), count)
@@ -147,14 +183,14 @@ def run_report(run: RecordedRun, worst: int | None = 5) -> RenderableType:
     if run.tier == "generation":
         from ragtui.cli.generation_view import generation_parts
 
-        return Group(_identity(run), *generation_parts(run, worst is None), _closing(run, tally.errors))
+        return Group(_identity(run, tally.errors), *generation_parts(run, worst is None), _closing(run, tally.errors))
     estimates = summary(run)
     primary = decisive_measure(run.measures, run.specification.plan.metrics.primary)
     sizes: dict[str, int] = {}
     for case in run.cases:
         for tag in case.tags:
             sizes[tag] = sizes.get(tag, 0) + 1
-    parts: list[RenderableType] = [_identity(run), measures_table(estimates.overall, tally.cases)]
+    parts: list[RenderableType] = [_identity(run, tally.errors), measures_table(estimates.overall, tally.cases)]
     if sizes:
         shown = [name for name in dict.fromkeys((primary, *_tag_measures(run.measures))) if name in run.measures]
         parts += [heading("By tag"), tags_table(estimates, shown, sizes)]
@@ -172,12 +208,12 @@ def _tag_measures(measures: Sequence[str]) -> list[str]:
     return [name for name in measures if name.split("(")[0] in wanted] or list(measures[:3])
 
 
-def _identity(run: RecordedRun) -> Text:
+def _identity(run: RecordedRun, errors: int) -> Text:
     specification = run.specification
     line = Text()
-    line.append(f"{STATUS_GLYPHS[run.status]} {run.status}", style="bold")
+    line.append(status_words(run.status, errors), style="bold")
     line.append(f"  {printable(run.provenance.name) or 'unnamed'}")
-    line.append(f"   {len(run.traces)}/{len(run.cases)} cases in {run.elapsed_s:.2f} s")
+    line.append(f"   {len(run.traces)}/{plural(len(run.cases), 'case')} in {run.elapsed_s:.2f} s")
     line.append(f"   spec {short(run.spec_id, 8)}   corpus {short(specification.corpus_id, 8)}", style="dim")
     return line
 
@@ -187,7 +223,8 @@ def _closing(run: RecordedRun, errors: int) -> Text:
 
     text = Text(f"\nrun {run.run_id}", style="bold")
     if errors:
-        text.append(f"   {errors} errors: ragtui show {run.run_id} --errors", style="bold")
+        told = f"{errors} error{'' if errors == 1 else 's'}"
+        text.append(f"   {told}: ragtui show {run.run_id} --errors", style="bold")
     if run.status in ("interrupted", "cancelled", "failed") and len(run.traces) < len(run.cases):
         text.append(f"   continue: ragtui resume {run.run_id}", style="not bold")
     elif run.traces:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ragtui.cli.output import say
-from ragtui.errors import RunFailed
+from ragtui.cli.output import say, write_file
 
 if TYPE_CHECKING:
     from ragtui.analysis.compare import Comparison
@@ -34,12 +33,8 @@ def write_reports(
             "junit.xml": comparison_junit(comparison, run),
             "report.html": comparison_html(comparison, base, run),
         }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            (folder / name).write_text(text, "utf-8")
-    except OSError as error:
-        raise RunFailed(f"{folder} cannot be written: {error.strerror or error}.", "Choose another place.") from error
+    for name, text in files.items():
+        write_file(folder / name, text.encode())
     say(f"reports: {', '.join(str(folder / name) for name in files)}")
 
 

@@ -11,7 +11,10 @@ from ragtui.cli.executing import execute
 from ragtui.cli.options import (
     AblateOption,
     AgainstOption,
+    CallsOption,
+    CostOption,
     DisplayOption,
+    FreshOption,
     HoldoutOption,
     JsonOption,
     LimitOption,
@@ -90,7 +93,7 @@ def run(
     lab = running_lab(context, recipe)
     specification = lab.bind(recipe)
     # The baseline is found before anything is spent on a run that could not be compared.
-    base = lab.recorded_or_file(against) if against is not None else None
+    base = lab.recorded_or_file(against, specification) if against is not None else None
     whole = base is not None or report_folder is not None
     recorded = execute(lab, specification, provenance, display, as_json, whole=whole)
     comparison = None
@@ -113,6 +116,9 @@ def run(
 def resume(
     context: typer.Context,
     run_name: Annotated[str, typer.Argument(metavar="RUN", help="The run to continue.")],
+    fresh: FreshOption = False,
+    max_calls: CallsOption = None,
+    max_cost: CostOption = None,
     verbose: VerboseOption = False,
     display: DisplayOption = "auto",
     as_json: JsonOption = False,
@@ -122,6 +128,7 @@ def resume(
     Example: ragtui resume latest
     """
     from ragtui.cli.context import reading_lab
+    from ragtui.lab import Spending
 
     reader = reading_lab(context)
     store, run_id = reader.resolve(run_name)
@@ -136,7 +143,8 @@ def resume(
         recorded = reader.outlined(run_id)
     else:
         recorded = execute(
-            lab, specification, stored.provenance, display, as_json, run_id=run_id, resume=True, whole=False
-        )
+            lab, specification, stored.provenance, display, as_json, run_id=run_id, resume=True, whole=False,
+            spending=Spending(fresh=fresh, max_calls=max_calls, max_cost=max_cost),
+        )  # fmt: skip
     emit(recorded, verbose, as_json)
     raise typer.Exit(outcome(recorded, {}))

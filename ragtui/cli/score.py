@@ -11,6 +11,7 @@ import typer
 from ragtui.cli.options import JsonOption
 from ragtui.cli.output import console, print_json, say
 from ragtui.errors import InvalidInput
+from ragtui.inputs.text import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,7 +32,12 @@ def score(
     qrels: Annotated[Path, typer.Argument(help="Judgments: TREC, BEIR (.tsv) or JSON; also .gz and .lz4.")],
     runs: Annotated[list[Path], typer.Argument(help="Runs: TREC or JSON; also .gz and .lz4. The first is the base.")],
     measure: Annotated[
-        list[str] | None, typer.Option("-m", "--measure", help="E.g. nDCG@10, ndcg_cut_10, recall@5, map, mrr.")
+        list[str] | None,
+        typer.Option(
+            "-m",
+            "--measure",
+            help=f"E.g. nDCG@10, ndcg_cut_10, recall@5, map; repeat for more. Default: {', '.join(DEFAULT_MEASURES)}.",
+        ),
     ] = None,
     relevance: Annotated[
         int, typer.Option("-l", "--relevance", min=1, help="The lowest grade that is relevant (trec_eval -l).")
@@ -111,7 +117,7 @@ def explained(name: str, found: ScoredRun, judged: int, complete: bool) -> str:
     if found.empty:
         parts.append(f"{found.empty:,} with nothing to find count as 0, as in trec_eval")
     if found.unjudged:
-        parts.append(f"{found.unjudged:,} queries of the run are not judged and left out")
+        parts.append(f"left out, being unjudged: {plural(found.unjudged, 'query', 'queries')} of the run")
     return "; ".join(parts) + "."
 
 
@@ -180,7 +186,7 @@ def score_report(
             )  # fmt: skip
         paired_queries = max((change.scored for change in changed.values()), default=0)
         title = f"{_label(name, scored)} against {_label(next(iter(scored)), scored)}"
-        parts += [heading(f"{title}, {paired_queries:,} queries in pairs"), made]
+        parts += [heading(f"{title}, {plural(paired_queries, 'query', 'queries')} in pairs"), made]
     for name, found in scored.items() if per_query else ():
         rows = table("query", *map(str, measures), right=list(map(str, measures)))
         for query, values in found.per_query(measures).items():

@@ -10,8 +10,8 @@ import typer
 
 from ragtui.cli.context import running_lab
 from ragtui.cli.options import JsonOption, LimitOption, PlanArgument, SetOption, SuiteOption, TagOption
-from ragtui.cli.output import console, print_json
-from ragtui.errors import EXIT_GATE_FAILED, InvalidInput, RunFailed
+from ragtui.cli.output import console, print_json, write_file
+from ragtui.errors import EXIT_GATE_FAILED, InvalidInput
 
 
 def register(app: typer.Typer) -> None:
@@ -47,10 +47,7 @@ def save(
     if output is None:
         typer.echo(data.decode(), nl=False)
         return
-    try:
-        output.write_bytes(data)
-    except OSError as error:
-        raise RunFailed(f"{output} cannot be written: {error.strerror or error}.", "Choose another place.") from error
+    write_file(output, data)
     typer.echo(f"{specification.spec_id}  {output}")
 
 

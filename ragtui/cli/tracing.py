@@ -75,6 +75,8 @@ def _hit(run: RecordedRun, case: EvaluationCase, hits: Hits, rank: int) -> Text:
 
 
 def _measures(trace: CaseTrace) -> RenderableType:
+    if trace.error is not None:
+        return Text("none: the case failed", style="dim")
     made = table("measure", "value", "", right=("value",))
     for name, value in trace.scores.items():
         # A case that does not search is about none of the rankings; that need not fill a screen.

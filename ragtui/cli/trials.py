@@ -43,16 +43,23 @@ def sweep(
     display: Display, as_json: bool,
 ) -> None:  # fmt: skip
     """Run every point of a grid; print the table, the best point, and whether it can be told from the present plan."""
+    from ragtui.analysis.points import check_points, grid, holdout
     from ragtui.analysis.summary import decisive_measure
-    from ragtui.analysis.sweep import best_of, grid, holdout
+    from ragtui.analysis.sweep import best_of
+    from ragtui.cli.context import reading_lab
     from ragtui.experiment.editing import edit
-    from ragtui.experiment.validate import check_plan
+    from ragtui.experiment.plan import tier_of
+    from ragtui.experiment.validate import check_plan, measure_names
 
     points = {_label(point, axes): check_plan(edit(plan, point)) for point in grid(axes)}
+    measure = decisive_measure(measure_names(plan), plan.metrics.primary)
+    check_points(plan, points, measure)
+    report_on = []
+    if part is not None:
+        asked = reading_lab(context, recover=False).evaluation(plan.evaluation, tier_of(plan))
+        report_on = holdout(asked.cases, part, plan.evaluation.seed)[1]
     present = _run(context, plan, provenance, "present plan", display)
     runs = {name: _run(context, edited, provenance, name, display) for name, edited in points.items()}
-    report_on = holdout(present.cases, part, plan.evaluation.seed)[1] if part is not None else []
-    measure = decisive_measure(present.measures, plan.metrics.primary)
     found = best_of(present, runs, measure, report_on=report_on)
     if as_json:
         print_json({"run_id": present.run_id, "runs": _ids(runs), "sweep": found})

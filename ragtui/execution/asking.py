@@ -35,13 +35,16 @@ class Got(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ledger:
-    """What an attempt has spent on all its models, and what it may spend; `calls` and `cost` count up."""
+    """What an attempt has spent on all its models, and what it may spend; `calls` and `cost` count up.
+
+    `under_way` is how many calls are with a server now.
+    """
 
     def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
         self.max_calls, self.max_cost = max_calls, max_cost
         self.calls, self.replayed, self.cost = 0, 0, 0.0
         self._freed = asyncio.Condition()
-        self._reserved, self._under_way = 0.0, 0
+        self._reserved, self.under_way = 0.0, 0
 
     async def reserve(self, cost: float) -> None:
         """Count a call that may cost this much. Waits while calls under way may turn out cheaper than they might be.
@@ -54,20 +57,29 @@ class Ledger:
                     raise LimitReached(f"{self.calls} calls were made, as many as --max-calls allows.")
                 if self.max_cost is None or self.cost + self._reserved + cost <= self.max_cost:
                     break
-                if not self._under_way:
+                if not self.under_way:
                     raise LimitReached(f"{self.cost:.4f} were spent; the next call might exceed --max-cost.")
                 await self._freed.wait()
             self.calls += 1
             self._reserved += cost
-            self._under_way += 1
+            self.under_way += 1
 
     async def settle(self, reserved: float, cost: float) -> None:
         """The call is over and cost this much."""
         async with self._freed:
             self.cost += cost
             self._reserved -= reserved
-            self._under_way -= 1
+            self.under_way -= 1
             self._freed.notify_all()
+
+
+def refuse_unpriced(generator: Generator, max_cost: float | None) -> None:
+    """InvalidInput where a limit of cost is set for a model whose cost nobody knows."""
+    if max_cost is not None and generator.prices is None:
+        raise InvalidInput(
+            f"--max-cost needs the prices of {generator.identity.model}.",
+            "Set input_price and output_price in its profile.",
+        )
 
 
 class Asker:
@@ -76,11 +88,7 @@ class Asker:
     def __init__(
         self, generator: Generator, recipe: Generation, ledger: Ledger, paid: PaidReplies | None = None
     ) -> None:
-        if ledger.max_cost is not None and generator.prices is None:
-            raise InvalidInput(
-                f"--max-cost needs the prices of {generator.identity.model}.",
-                "Set input_price and output_price in its profile.",
-            )
+        refuse_unpriced(generator, ledger.max_cost)
         self._generator, self._recipe, self._ledger, self._paid = generator, recipe, ledger, paid
         self._slots = asyncio.Semaphore(generator.concurrency)
         self._failures = 0

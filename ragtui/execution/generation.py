@@ -15,8 +15,10 @@ from ragtui.execution.asking import Asker, Ledger, LimitReached, ServerGone
 from ragtui.execution.dependencies import Attempt, Dependencies
 from ragtui.execution.judging import Judging
 from ragtui.execution.preparation import Preparation
+from ragtui.execution.pulse import PULSE_SECONDS, Waits
 from ragtui.execution.retrieval import GROUP, Reporter, Searcher, in_flight
 from ragtui.experiment.cases import CaseName, parse_case
+from ragtui.experiment.generation import SEARCHING
 from ragtui.experiment.specification import Specification
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.pipeline.answer_scoring import AnswerScorer
@@ -26,7 +28,6 @@ from ragtui.trace import AnswerTrace, CaseTrace
 
 # Cases beyond those that the model works on: retrieval and prompt of the next are ready when a place is free.
 _AHEAD = 4
-_SEARCHING = ("e2e", "mock")
 
 
 class GenerationExecution:
@@ -55,16 +56,19 @@ class GenerationExecution:
         self._searcher = Searcher(specification, dependencies, prepared)
         self._scorer = AnswerScorer(specification.plan, dependencies.corpus.ordinals, prepared.table)
         self._reporter = Reporter(prepared.table, attempt.number)
+        self._pulse = prepared.pulse
+        self._pulse.under_way = lambda: ledger.under_way
         self.stopped: RunStatus | None = None
         self.reason = ""
 
     async def events(self, pending: Sequence[int]) -> AsyncGenerator[list[RunEvent], None]:
         """The events of each case, or group of echoes, as it completes."""
         try:
-            for model in self._models:
-                notices = await model.prepare(request_for(self._recipe, (), 1))
-                if notices:
-                    yield [Notice(message=message) for message in notices]
+            loading = ((lambda model=model: self._loaded(model)) for model in self._models)
+            async for told in in_flight(loading, lambda: 1, PULSE_SECONDS):
+                found: list[RunEvent] = [Notice(message=message) for part in told for message in part]
+                if found := [*found, *self._pulse.events()]:
+                    yield found
             size, most = (GROUP, 2) if self._generator is None else (1, self._generator.concurrency + _AHEAD)
 
             def limit() -> int:
@@ -73,10 +77,12 @@ class GenerationExecution:
 
             groups = (pending[start : start + size] for start in range(0, len(pending), size))
             jobs = ((lambda group=group: self._group(group)) for group in groups)
-            async for done in in_flight(jobs, limit):
-                traces = [trace for part in done for trace in part]
-                if traces:
-                    yield self._reporter.events(sorted(traces, key=lambda trace: trace.index))
+            async for done in in_flight(jobs, limit, PULSE_SECONDS):
+                traces = sorted((trace for part in done for trace in part), key=lambda trace: trace.index)
+                if found := [*self._reporter.events(traces), *self._pulse.events()]:
+                    yield found
+            if last := self._pulse.events(at_once=True):
+                yield list(last)
             if self._ledger.replayed:
                 fresh = f"{self._ledger.calls} calls were made"
                 yield [Notice(message=f"{self._ledger.replayed} replies were replayed from earlier runs, {fresh}.")]
@@ -84,12 +90,18 @@ class GenerationExecution:
             for model in self._models:
                 await model.aclose()
 
+    async def _loaded(self, model: Generator) -> list[str]:
+        """What there is to tell of a model that was made ready; retries of a server that loads it are heard."""
+        Waits(self._pulse)
+        return await model.prepare(request_for(self._recipe, (), 1))
+
     @property
     def _models(self) -> list[Generator]:
         return [model for model in (self._generator, self._judge) if model is not None]
 
     async def _group(self, indexes: Sequence[int]) -> list[CaseTrace]:
         """The finished traces; a case that a limit kept from being answered is left out."""
+        waits = Waits(self._pulse)
         cases = [self._cases[index] for index in indexes]
         names = [parse_case(case.id) for case in cases]
         answers = await asyncio.gather(*(self._started(*item) for item in zip(indexes, cases, names, strict=True)))
@@ -98,7 +110,7 @@ class GenerationExecution:
             *(self._finished(*item) for item in zip(cases, names, searched, answers, strict=True))
         )
         kept = [(case, trace) for case, trace in zip(cases, finished, strict=True) if trace is not None]
-        return self._scorer.scored([case for case, _ in kept], [trace for _, trace in kept])
+        return self._scorer.scored([case for case, _ in kept], waits.told([trace for _, trace in kept]))
 
     async def _started(self, index: int, case: EvaluationCase, name: CaseName) -> AnswerTrace | CaseTrace | None:
         """The rewritten question where there is one; a finished trace where that failed, None where a limit came."""
@@ -127,7 +139,7 @@ class GenerationExecution:
         places = [
             place
             for place, (name, answer) in enumerate(zip(names, answers, strict=True))
-            if name.mode in _SEARCHING and isinstance(answer, AnswerTrace)
+            if name.mode in SEARCHING and isinstance(answer, AnswerTrace)
         ]
         if places:
             questions = [self._question(cases[place], answers[place]) for place in places]

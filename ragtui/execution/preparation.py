@@ -11,9 +11,11 @@ from ragtui.artifacts.chunking import chunk_set
 from ragtui.artifacts.vectors import embedding_set
 from ragtui.events import Notice, RunEvent, StageProgress
 from ragtui.execution.dependencies import Dependencies
+from ragtui.execution.pulse import Pulse
 from ragtui.experiment.specification import Specification
 from ragtui.pipeline.channels import Bm25Channel, CallableChannel, SearchChannel, VectorChannel
 from ragtui.pipeline.chunk_table import ChunkTable
+from ragtui.providers.retries import Retry, hear_retries
 from ragtui.trace import ChunkRef
 
 
@@ -24,6 +26,7 @@ class Preparation:
         self._specification, self._dependencies, self._known = specification, dependencies, chunks
         self.table: ChunkTable
         self.channels: dict[str, SearchChannel] = {}
+        self.pulse = Pulse()
 
     async def events(self) -> AsyncIterator[RunEvent]:
         """Progress and notices while artifacts are prepared; `table` and `channels` are set at the end."""
@@ -33,7 +36,13 @@ class Preparation:
         def tell(event: RunEvent | None) -> None:
             loop.call_soon_threadsafe(queue.put_nowait, event)
 
+        def heard(retry: Retry) -> None:
+            self.pulse.retried(retry)
+            for event in self.pulse.events():
+                tell(event)
+
         def work() -> None:
+            hear_retries(heard)
             try:
                 self._prepare(tell)
             finally:

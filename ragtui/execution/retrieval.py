@@ -12,6 +12,7 @@ from ragtui.artifacts.vectors import check_vectors
 from ragtui.events import CaseFinished, ChunksSeen, RunEvent, RunStatus
 from ragtui.execution.dependencies import Attempt, Dependencies, utc_now
 from ragtui.execution.preparation import Preparation
+from ragtui.execution.pulse import PULSE_SECONDS, Waits
 from ragtui.experiment.plan import uses
 from ragtui.experiment.specification import Specification
 from ragtui.experiment.validate import measures_of
@@ -29,9 +30,12 @@ Result = TypeVar("Result")
 
 
 async def in_flight(
-    jobs: Iterable[Callable[[], Coroutine[Any, Any, Result]]], limit: Callable[[], int]
+    jobs: Iterable[Callable[[], Coroutine[Any, Any, Result]]], limit: Callable[[], int], look_s: float | None = None
 ) -> AsyncIterator[list[Result]]:
-    """The results of jobs as they complete, at most `limit()` under way; at 0 those under way are finished, no more."""
+    """The results of jobs as they complete, at most `limit()` under way; at 0 those under way are finished, no more.
+
+    After `look_s` seconds without a result an empty list, so that the caller can tell how things stand.
+    """
     running: set[asyncio.Task[Result]] = set()
     following = iter(jobs)
     exhausted = False
@@ -45,7 +49,7 @@ async def in_flight(
                 running.add(asyncio.ensure_future(job()))
             if not running:
                 return
-            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            done, running = await asyncio.wait(running, timeout=look_s, return_when=asyncio.FIRST_COMPLETED)
             yield [task.result() for task in done]
     finally:
         for task in running:
@@ -83,6 +87,7 @@ class RetrievalExecution:
         self._searcher = Searcher(specification, dependencies, prepared)
         self._scorer = Scorer(measures_of(specification.plan), dependencies.corpus.ordinals)
         self._reporter = Reporter(prepared.table, attempt.number)
+        self._pulse = prepared.pulse
         self.stopped: RunStatus | None = None
         self.reason = ""
 
@@ -98,14 +103,19 @@ class RetrievalExecution:
 
         groups = (pending[start : start + size] for start in range(0, len(pending), size))
         jobs = ((lambda group=group: self._group(group)) for group in groups)
-        async for done in in_flight(jobs, limit):
+        async for done in in_flight(jobs, limit, PULSE_SECONDS):
             for traces in sorted(done, key=lambda traces: traces[0].index):
                 yield self._reporter.events(traces)
+            if told := self._pulse.events():
+                yield list(told)
+        if told := self._pulse.events(at_once=True):
+            yield list(told)
 
     async def _group(self, indexes: Sequence[int]) -> list[CaseTrace]:
+        waits = Waits(self._pulse)
         cases = [self._dependencies.evaluation.cases[index] for index in indexes]
         traces = await self._searcher.traces(indexes, cases, [query_text(case) for case in cases])
-        return self._scorer.scored(cases, traces, self._table.doc, self._table.start, self._table.end)
+        return self._scorer.scored(cases, waits.told(traces), self._table.doc, self._table.start, self._table.end)
 
 
 class Searcher:

@@ -9,6 +9,9 @@ import msgspec
 
 from ragtui.artifacts.recipes import Embedding
 from ragtui.errors import InvalidInput
+from ragtui.experiment.answer_builder import GenerationBuilder, RecipeBuilder
+from ragtui.experiment.generation import Generation
+from ragtui.experiment.made import remember
 from ragtui.experiment.plan import (
     Channel,
     ChannelKind,
@@ -20,6 +23,7 @@ from ragtui.experiment.plan import (
     Provenance,
     Representation,
     Retrieval,
+    judged_by_answers,
 )
 from ragtui.experiment.presets import PRESETS
 from ragtui.experiment.validate import check_plan
@@ -29,17 +33,7 @@ from ragtui.inputs.goldens import GRADES, Grade
 replace = msgspec.structs.replace
 
 
-class _Builder:
-    """Wraps one frozen recipe; `_with` gives a builder around a changed copy."""
-
-    def __init__(self, recipe: Any) -> None:
-        self._recipe = recipe
-
-    def _with(self, **changes: Any) -> Self:
-        return type(self)(replace(self._recipe, **changes))
-
-
-class ChunkingBuilder(_Builder):
+class ChunkingBuilder(RecipeBuilder):
     """Steps of `.chunking(lambda c: …)`."""
 
     def markdown(self, size: int = 800, overlap: int = 0, headings: bool = True) -> Self:
@@ -51,7 +45,7 @@ class ChunkingBuilder(_Builder):
         return self._with(strategy="document")
 
 
-class LexicalBuilder(_Builder):
+class LexicalBuilder(RecipeBuilder):
     """Steps of `.lexical(lambda x: …)`."""
 
     def language(self, name: str) -> Self:
@@ -120,7 +114,7 @@ class ChannelBuilder:
         return self._recipe
 
 
-class FusionBuilder(_Builder):
+class FusionBuilder(RecipeBuilder):
     """Steps of `.fuse(lambda f: …)`."""
 
     def rrf(self) -> Self:
@@ -136,7 +130,7 @@ class FusionBuilder(_Builder):
         return self._with(weights={**self._recipe.weights, channel: float(weight)})
 
 
-class RetrievalBuilder(_Builder):
+class RetrievalBuilder(RecipeBuilder):
     """Steps of `.retrieval(lambda r: …)`. The first `channel` replaces the preset's channels and weights."""
 
     def __init__(self, recipe: Retrieval, fresh: bool = True) -> None:
@@ -172,20 +166,20 @@ class RetrievalBuilder(_Builder):
         return self._with(results=count)
 
 
-class MetricsBuilder(_Builder):
+class MetricsBuilder(RecipeBuilder):
     """Steps of `.metrics(lambda m: …)`. The first measure replaces the preset's list."""
 
-    def __init__(self, recipe: Metrics, fresh: bool = True) -> None:
+    def __init__(self, recipe: Metrics, fresh: bool = True, gated: bool = False) -> None:
         super().__init__(recipe)
-        self._fresh = fresh
+        self._fresh, self.gated = fresh, gated
 
     def _with(self, **changes: Any) -> Self:
-        return type(self)(replace(self._recipe, **changes), self._fresh)
+        return type(self)(replace(self._recipe, **changes), self._fresh, self.gated)
 
     def measure(self, *names: str) -> Self:
         """Add measures by name, e.g. `nDCG@10(gain=exp)`."""
         listed = () if self._fresh else self._recipe.measures
-        return type(self)(replace(self._recipe, measures=(*listed, *names)), fresh=False)
+        return type(self)(replace(self._recipe, measures=(*listed, *names)), fresh=False, gated=self.gated)
 
     def relevance_at(self, grade: Grade) -> Self:
         """From which grade on a document counts as relevant."""
@@ -218,19 +212,25 @@ class MetricsBuilder(_Builder):
         return self.measure("AP")
 
     def gate(self, primary: str, *guards: str) -> Self:
-        """The measures that decide a comparison."""
-        return self._with(primary=primary, guards=guards)
+        """The measures that decide a comparison; without this step, nDCG@10, or in the generation tier correctness."""
+        return type(self)(replace(self._recipe, primary=primary, guards=guards), self._fresh, gated=True)
 
 
 class Experiment:
-    """A plan under construction; `to_plan()` validates it and gives the value."""
+    """A plan under construction; `to_plan()` validates it and gives the value.
 
-    def __init__(self, plan: Plan | None = None, provenance: Provenance | None = None) -> None:
+    `gated`: its gates were chosen, so that a generation recipe does not change them.
+    """
+
+    def __init__(
+        self, plan: Plan | None = None, provenance: Provenance | None = None, gated: bool | None = None
+    ) -> None:
         self._plan = plan or PRESETS["hybrid"]
         self._provenance = provenance or Provenance()
+        self._gated = self._plan.generation is not None if gated is None else gated
 
     def _with(self, **changes: Any) -> Experiment:
-        return Experiment(replace(self._plan, **changes), self._provenance)
+        return Experiment(replace(self._plan, **changes), self._provenance, self._gated)
 
     def chunking(self, build: Callable[[ChunkingBuilder], ChunkingBuilder]) -> Experiment:
         """How documents become chunks."""
@@ -260,7 +260,12 @@ class Experiment:
 
     def metrics(self, build: Callable[[MetricsBuilder], MetricsBuilder]) -> Experiment:
         """Measures, the relevance threshold and the gating measures."""
-        return self._with(metrics=build(MetricsBuilder(self._plan.metrics))._recipe)
+        made = build(MetricsBuilder(self._plan.metrics, gated=self._gated))
+        return Experiment(replace(self._plan, metrics=made._recipe), self._provenance, made.gated)
+
+    def generation(self, build: Callable[[GenerationBuilder], GenerationBuilder]) -> Experiment:
+        """Who answers, in which modes, from which prompt; this makes it a plan of the generation tier."""
+        return self._with(generation=build(GenerationBuilder(self._plan.generation or Generation()))._recipe)
 
     def evaluate(self, *suites: str, tags: Sequence[str] = (), limit: int | None = None, seed: int = 0) -> Experiment:
         """Which goldens are asked."""
@@ -271,11 +276,15 @@ class Experiment:
         """Where the plan comes from; changes nothing in what is run."""
         kept = self._provenance.name if name is None else name
         provenance = Provenance(name=kept, note=note, tags=tuple(tags), author=author, fragments=tuple(fragments))
-        return Experiment(self._plan, provenance)
+        return Experiment(self._plan, provenance, self._gated)
 
     def to_plan(self) -> Plan:
-        """The finished plan; InvalidPlan lists every fault."""
-        return check_plan(self._plan)
+        """The finished plan; InvalidPlan lists every fault. With a generation recipe and no gates answers decide."""
+        plan = self._plan
+        if plan.generation is not None and not self._gated:
+            plan = replace(plan, metrics=judged_by_answers(plan.metrics))
+        remember(plan, self._provenance)
+        return check_plan(plan)
 
     def to_provenance(self) -> Provenance:
         """What is stored beside the specification."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
-import typing
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,12 @@ import msgspec
 
 from ragtui.artifacts.recipes import canonical
 from ragtui.errors import InvalidInput
-from ragtui.experiment.plan import Plan, Provenance
+from ragtui.experiment.plan import ANSWER_GUARDS, ANSWER_PRIMARY, Plan, Provenance, judged_by_answers
 from ragtui.experiment.presets import PRESETS, preset
 from ragtui.ids import canonical_json
-from ragtui.settings import parse_toml
+from ragtui.settings import field_faults, parse_toml
+
+_GATES = {"primary": ANSWER_PRIMARY, "guards": list(ANSWER_GUARDS)}
 
 
 def plan_from(data: Mapping[str, Any], source: str = "plan") -> tuple[Plan, Provenance]:
@@ -39,9 +40,11 @@ def plan_from(data: Mapping[str, Any], source: str = "plan") -> tuple[Plan, Prov
         if not isinstance(base, str):
             raise InvalidInput(f"{source}: preset is not a name.", f"Presets: {', '.join(PRESETS)}.")
         fields = _merge(canonical(preset(base)), fields)
-    faults = _faults(fields, Plan)
+    if fields.get("generation") is not None:
+        fields = _judged_by_answers(fields, data.get("metrics"))
+    faults = field_faults(fields, Plan)
     if isinstance(provenance, Mapping):
-        faults += _faults(provenance, Provenance, "provenance.")
+        faults += field_faults(provenance, Provenance, "provenance.")
     if faults:
         raise InvalidInput(f"{source}: {'; '.join(faults)}.", "`ragtui spec show hybrid` lists the fields.")
     try:
@@ -79,7 +82,8 @@ def read_plan(path: Path) -> tuple[Plan, Provenance]:
 def edit(plan: Plan, settings: Sequence[str]) -> Plan:
     """The plan with `path=value` applied in order, e.g. `retrieval.fusion.rank_constant=20`.
 
-    A value is read as JSON and, if it is none, as a string; `null` clears an optional field.
+    A value is read as JSON and, if it is none, as a string; `null` clears an optional field. A plan that is given a
+    generation recipe is judged by its answers, unless it or a setting names gates.
     """
     data = canonical(plan)
     for setting in settings:
@@ -87,6 +91,11 @@ def edit(plan: Plan, settings: Sequence[str]) -> Plan:
         if not equals or not path.strip():
             raise InvalidInput(f"--set {setting!r} is not of the form path=value.", "E.g. --set chunking.size=400.")
         _assign(data, path.strip().split("."), _value(raw.strip()))
+    ungated = plan.generation is None and judged_by_answers(plan.metrics) != plan.metrics
+    if ungated and data.get("generation") is not None:
+        paths = {setting.partition("=")[0].strip() for setting in settings}
+        whole = data["metrics"] if "metrics" in paths and isinstance(data["metrics"], dict) else {}
+        data = _judged_by_answers(data, whole | {name: True for name in _GATES if f"metrics.{name}" in paths})
     return plan_from(data, "--set")[0]
 
 
@@ -94,20 +103,33 @@ def _run_plan_file(path: Path) -> tuple[Plan, Provenance]:
     import runpy
 
     from ragtui.experiment.builder import Experiment
+    from ragtui.experiment.made import made_plans
 
     if not path.is_file():
         raise InvalidInput(f"{path} cannot be read: no such file.", "Check the path.")
     try:
-        made = runpy.run_path(str(path)).get("plan")
-    except Exception as error:
+        # What the file prints is no result of ours.
+        with contextlib.redirect_stdout(sys.stderr), made_plans() as plans:
+            made = runpy.run_path(str(path)).get("plan")
+    except (Exception, SystemExit) as error:
         raise InvalidInput(
             f"{path} raised {type(error).__name__}: {error}.", "Run it with python to see where."
         ) from error
     if isinstance(made, Experiment):
         return made.to_plan(), made.to_provenance()
     if isinstance(made, Plan):
-        return made, Provenance()
+        return made, next((provenance for plan, provenance in plans if plan is made), Provenance())
     raise InvalidInput(f"{path} defines no `plan`.", "End it with plan = ragtui.experiment(…)….to_plan().")
+
+
+def _judged_by_answers(fields: dict[str, Any], named: Any) -> dict[str, Any]:
+    """The fields of a plan with a generation recipe, those gates filled in that `named` (its metrics) leaves open."""
+    metrics = fields.get("metrics", {})
+    if not isinstance(metrics, Mapping):
+        return fields
+    told = named if isinstance(named, Mapping) else {}
+    gates = {name: value for name, value in _GATES.items() if name not in told}
+    return {**fields, "metrics": {**metrics, **gates}}
 
 
 def _merge(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,43 +157,3 @@ def _value(raw: str) -> Any:
         return json.loads(raw)
     except ValueError:
         return raw
-
-
-def _faults(data: Mapping[str, Any], struct: type[msgspec.Struct], path: str = "") -> list[str]:
-    """Each unknown field with the nearest known name, each wrong type, and each missing field, with its path."""
-    known = {field.name: field for field in msgspec.structs.fields(struct)}
-    faults = []
-    for key, value in data.items():
-        place = f"{path}{key}"
-        if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
-            faults.append(f"unknown field {place}" + (f" (did you mean {path}{near[0]}?)" if near else ""))
-            continue
-        annotation = known[key].type
-        inner = _struct_in(annotation)
-        if inner is None or not isinstance(value, Mapping):
-            faults += _mistyped(value, annotation, place)
-        elif typing.get_origin(annotation) is dict:
-            for name, item in value.items():
-                nested = f"{place}.{name}"
-                table = isinstance(item, Mapping)
-                faults += _faults(item, inner, f"{nested}.") if table else _mistyped(item, inner, nested)
-        else:
-            faults += _faults(value, inner, f"{place}.")
-    missing = [name for name, field in known.items() if field.required and name not in data]
-    return faults + [f"Object missing required field `{path}{name}`" for name in missing]
-
-
-def _struct_in(annotation: Any) -> type[msgspec.Struct] | None:
-    """The recipe in a field's type: itself, an optional one, or one in a table by name."""
-    options = (annotation, *typing.get_args(annotation))
-    return next((option for option in options if isinstance(option, type) and issubclass(option, msgspec.Struct)), None)
-
-
-def _mistyped(value: Any, annotation: Any, place: str) -> list[str]:
-    try:
-        msgspec.convert(value, annotation)
-    except msgspec.ValidationError as error:
-        reason, _, inside = str(error).partition(" - at `$")
-        return [f"{reason} at `{place}{inside.rstrip('`').replace('[...]', '')}`"]
-    return []

@@ -8,7 +8,7 @@ import msgspec
 
 from ragtui.errors import InvalidInput
 from ragtui.experiment.generation import MOCK, MODES, Generation, Judge, Mode
-from ragtui.experiment.plan import Metrics, Plan
+from ragtui.experiment.plan import Plan, judged_by_answers
 from ragtui.settings import Workspace
 
 
@@ -31,10 +31,7 @@ def with_generation(
     modes = _modes(mode, all_modes, recipe)
     if mode == MOCK and model is None:
         recipe = msgspec.structs.replace(recipe, model=MOCK)
-    metrics = plan.metrics
-    if plan.generation is None and metrics == Metrics(measures=metrics.measures, relevance=metrics.relevance):
-        # A plan that says nothing of its gates is judged by its answers.
-        metrics = msgspec.structs.replace(metrics, primary="correctness", guards=("refusalCorrectness",))
+    metrics = judged_by_answers(plan.metrics) if plan.generation is None else plan.metrics
     count = repeats if repeats is not None else recipe.repeats or (1 if recipe.model == MOCK else 3)
     rewrite = recipe.rewrite and not no_rewrite
     return msgspec.structs.replace(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import math
 import string
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from ragtui.artifacts.recipes import LATER, Recipe
@@ -13,6 +14,8 @@ from ragtui.artifacts.recipes import LATER, Recipe
 Mode = Literal["oracle", "e2e", "noretrieval", "mock"]
 MODES: tuple[Mode, ...] = ("oracle", "e2e", "noretrieval", "mock")
 MOCK = "mock"
+# The modes that ask the channels.
+SEARCHING: tuple[Mode, ...] = ("e2e", "mock")
 FIELDS = ("context", "question", "history")
 DEFAULT_CHARACTERS_PER_TOKEN = 3.5
 
@@ -22,6 +25,12 @@ MODE_MEANINGS: dict[str, str] = {
     "noretrieval": "no context at all",
     "mock": "what retrieval found, echoed without a model",
 }
+
+
+def headline_of(modes: Sequence[Mode]) -> Mode:
+    """The mode whose measures stand for a run: `e2e` where it is among them, else the first in the usual order."""
+    return "e2e" if "e2e" in modes else min(modes, key=MODES.index)
+
 
 RULES = """Answer the question from the context below.
 Answer in a few sentences, with the figures and names that the context gives.
@@ -117,7 +126,7 @@ def _budget_faults(budget: Budget) -> Iterator[str]:
 
 
 def _prompt_faults(prompt: Prompt) -> Iterator[str]:
-    used: set[str] = set()
+    used: Counter[str] = Counter()
     for name, template in (("system", prompt.system), ("user", prompt.user)):
         path = f"generation.prompt.{name}"
         try:
@@ -128,7 +137,7 @@ def _prompt_faults(prompt: Prompt) -> Iterator[str]:
         for _, field, form, conversion in parts:
             if field is None:
                 continue
-            used.add(field)
+            used[field] += 1
             if field not in FIELDS:
                 near = difflib.get_close_matches(field, FIELDS, n=1)
                 guess = f" Did you mean {{{near[0]}}}?" if near else f" Known: {', '.join(f'{{{f}}}' for f in FIELDS)}."
@@ -138,3 +147,7 @@ def _prompt_faults(prompt: Prompt) -> Iterator[str]:
     for needed in ("question", "context"):
         if needed not in used:
             yield f"generation.prompt: neither system nor user has {{{needed}}}."
+    # The budget counts turns and parts of the context once.
+    for repeated in ("context", "history"):
+        if used[repeated] > 1:
+            yield f"generation.prompt: {{{repeated}}} stands {used[repeated]} times; write it once."

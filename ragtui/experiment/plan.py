@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from ragtui.artifacts.recipes import LATER, Chunking, Embedding, Lexical, Recipe
 from ragtui.experiment.generation import Generation
 from ragtui.inputs.evaluation import Selection
@@ -65,7 +67,8 @@ class Context(Recipe, frozen=True, kw_only=True):
 class Metrics(Recipe, frozen=True, kw_only=True):
     """Which measures are reported, from which grade on a document is relevant, and which of them decide.
 
-    `relevance` is a grade from 1 to 3; `primary` and `guards` are the gating measures of a comparison.
+    `relevance` is a grade from 1 to 3; `primary` and `guards` are the gating measures of a comparison. A plan file or
+    the builder gives a plan with a generation recipe that names no gates those of answers (ANSWER_PRIMARY, …).
     """
 
     measures: tuple[str, ...] = (
@@ -95,6 +98,11 @@ class Plan(Recipe, frozen=True, kw_only=True):
 
 LATER[(Plan, "generation")] = None
 
+# What decides in the generation tier where a plan names nothing: whether the answers are right, refuse what they
+# should and only that, make up no number, and do not talk about what they were given.
+ANSWER_PRIMARY = "correctness"
+ANSWER_GUARDS = ("refusalCorrectness", "groundedness", "leakageRate")
+
 
 class Provenance(Recipe, frozen=True, kw_only=True):
     """Where a plan comes from. Stored beside the specification; changes nothing."""
@@ -104,6 +112,13 @@ class Provenance(Recipe, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     author: str = ""
     fragments: tuple[str, ...] = ()
+
+
+def judged_by_answers(metrics: Metrics) -> Metrics:
+    """The metrics with the gates of the generation tier, unless they name gates other than retrieval's defaults."""
+    if (metrics.primary, metrics.guards) != (Metrics().primary, Metrics().guards):
+        return metrics
+    return msgspec.structs.replace(metrics, primary=ANSWER_PRIMARY, guards=ANSWER_GUARDS)
 
 
 def tier_of(plan: Plan) -> Literal["retrieval", "generation"]:

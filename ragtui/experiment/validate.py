@@ -16,6 +16,8 @@ LANGUAGES = (
     "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish",
 )  # fmt: skip
 RATES = ("emptyRateOnAnswerable", "nonEmptyRateOnRefusal")
+# Languages with a stemmer but without a list of stop words.
+WITHOUT_STOP_WORDS = frozenset({"arabic", "greek", "romanian", "tamil", "turkish"})
 ANSWER_MEASURES: tuple[str, ...] = (
     "correctness", "mustIncludeRate", "mustNotIncludeRate", "refusalCorrectness", "groundedness", "leakageRate",
     "thinkTagLeakRate", "historyElidedRate", "chunksDroppedRate", "promptTokenError",
@@ -89,6 +91,8 @@ def _recipes(plan: Plan) -> Iterator[str]:
         near = difflib.get_close_matches(plan.lexical.language, LANGUAGES, n=1)
         guess = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(LANGUAGES)}."
         yield f"lexical.language: {plan.lexical.language!r} has no stemmer.{guess}"
+    elif plan.lexical.stop_words and plan.lexical.language in WITHOUT_STOP_WORDS:
+        yield f"lexical.stop_words: there is no list of stop words for {plan.lexical.language!r}; leave them in."
     if plan.embedding.dimensions is not None and plan.embedding.dimensions < 1:
         yield f"embedding.dimensions: {plan.embedding.dimensions} is below 1."
     if plan.context.top_n < 0:

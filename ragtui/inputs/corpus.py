@@ -77,6 +77,11 @@ def document(doc_id: str, text: str, source: str = "") -> Document:
     return Document(doc_id, text, text_id(text), source)
 
 
+def titled(title: str, text: str) -> str:
+    """The text of a document that a `.jsonl` file gives with its title apart; blank where there is none."""
+    return normalize_text(f"{title}\n\n{text}" if title else text)
+
+
 def load_corpus(folder: Path) -> CorpusSnapshot:
     """Read every `.md`, `.markdown`, `.txt` and `.jsonl` file below `folder`.
 
@@ -152,7 +157,7 @@ def _read_lines(text: str, name: str) -> Iterator[Document | Problem]:
         except (msgspec.MsgspecError, UnicodeEncodeError) as error:
             yield Problem(name, number, f"is not a document: {error}.", 'Write {"id": "…", "text": "…"} on each line.')
             continue
-        body = normalize_text(f"{record.title}\n\n{record.text}" if record.title else record.text)
+        body = titled(record.title, record.text)
         if not record.id.strip():
             yield Problem(name, number, "has an empty id.", "Give every document an id.")
         elif not body.strip():

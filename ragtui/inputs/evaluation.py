@@ -96,7 +96,7 @@ def freeze(placed: Iterable[PlacedGolden], corpus: CorpusSnapshot) -> tuple[list
 def _freeze_one(item: PlacedGolden, corpus: CorpusSnapshot) -> EvaluationCase | list[Problem]:
     golden = item.golden
     grades: dict[str, int] = {}
-    spans: list[Span] = []
+    spans: dict[tuple[str, int, int], int] = {}
     faults: list[Problem] = []
     for judgment in golden.all_judgments:
         if judgment.doc not in corpus:
@@ -111,12 +111,15 @@ def _freeze_one(item: PlacedGolden, corpus: CorpusSnapshot) -> EvaluationCase | 
                 message = f"golden {golden.id!r}: the quote {judgment.quote!r} is not in document {judgment.doc!r}."
                 faults.append(Problem(item.file, item.line, message, "Copy the words from the document."))
             else:
-                spans.append(Span(judgment.doc, *place, grade))
+                # One span judged twice is one span, with the higher grade, as for documents.
+                key = (judgment.doc, *place)
+                spans[key] = max(grade, spans.get(key, 0))
     if faults:
         return faults
     retrieval_hash, answer_hash = golden_hashes(golden)
+    placed = tuple(sorted(Span(*key, grade) for key, grade in spans.items()))
     return EvaluationCase(
-        golden.id, item.suite, golden.query, golden.turns, grades, tuple(sorted(set(spans))), golden.must_include,
+        golden.id, item.suite, golden.query, golden.turns, grades, placed, golden.must_include,
         golden.must_not_include, golden.expect_refusal, golden.tags, retrieval_hash, answer_hash,
     )  # fmt: skip
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from ragtui.errors import InvalidInput, Problem
 from ragtui.inputs.patterns import compile_pattern
 from ragtui.inputs.text import read_text
+from ragtui.settings import field_faults
 
 Grade = Literal["0_IRRELEVANT", "1_TANGENTIAL", "2_SUBSTANTIAL", "3_AUTHORITATIVE"]
 GRADES: dict[str, int] = {"0_IRRELEVANT": 0, "1_TANGENTIAL": 1, "2_SUBSTANTIAL": 2, "3_AUTHORITATIVE": 3}
@@ -98,35 +98,24 @@ def read_suite(path: Path, suite: str) -> list[PlacedGolden | Problem]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip() and not line.lstrip().startswith("//"):
             golden = _parse(line, name, number)
-            found.extend([golden] if isinstance(golden, Problem) else _checked(golden, suite, name, number))
+            found.extend(_checked(golden, suite, name, number) if isinstance(golden, Golden) else golden)
     if not found:
         found.append(Problem(name, 0, "holds no golden.", "Add a question a line, or delete the file."))
     return found
 
 
-def _parse(line: str, file: str, number: int) -> Golden | Problem:
+def _parse(line: str, file: str, number: int) -> Golden | list[Problem]:
     try:
         record = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:
-        return Problem(file, number, f"is not JSON: {error}.", "Write one JSON object on each line.")
+        return [Problem(file, number, f"is not JSON: {error}.", "Write one JSON object on each line.")]
     if not isinstance(record, dict):
-        return Problem(file, number, "is not a JSON object.", 'Write {"id": "…", "query": "…"} on each line.')
-    unknown = [_unknown_field(key) for key in record if key not in FIELDS]
-    if unknown:
-        return Problem(file, number, "; ".join(unknown) + ".", f"Fields: {', '.join(FIELDS)}.")
-    try:
-        return msgspec.convert(record, Golden)
-    except msgspec.ValidationError as error:
-        return Problem(file, number, f"{_plain(error)}.", _EXAMPLE)
-
-
-def _unknown_field(key: Any) -> str:
-    near = difflib.get_close_matches(str(key), FIELDS, n=1, cutoff=0.5)
-    return f"unknown field {str(key)!r}" + (f", did you mean {near[0]!r}?" if near else "")
-
-
-def _plain(error: msgspec.ValidationError) -> str:
-    return str(error).replace(" - at `$.", " at `").replace(" - at `$", " at `")
+        return [Problem(file, number, "is not a JSON object.", 'Write {"id": "…", "query": "…"} on each line.')]
+    faults = field_faults(record, Golden)
+    if faults:
+        fields = f"Fields: {', '.join(FIELDS)}."
+        return [Problem(file, number, f"{fault}.", fields if " field " in fault else _EXAMPLE) for fault in faults]
+    return msgspec.convert(record, Golden)
 
 
 def _checked(golden: Golden, suite: str, file: str, number: int) -> list[PlacedGolden | Problem]:

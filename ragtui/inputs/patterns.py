@@ -8,7 +8,7 @@ from typing import Any
 import regex
 
 from ragtui.errors import InvalidInput
-from ragtui.inputs.text import fold_space
+from ragtui.inputs.text import fold_answer
 
 MATCH_SECONDS = 0.5
 
@@ -23,12 +23,12 @@ def compile_pattern(pattern: str) -> Any:
 
 
 def matches(pattern: str, text: str, seconds: float = MATCH_SECONDS) -> bool:
-    """Whether the pattern occurs in the text, runs of white space folded in the text.
+    """Whether the pattern occurs in the text as `fold_answer` makes it.
 
     Raises InvalidInput when matching takes longer than `seconds`: such a pattern would hang a run.
     """
     try:
-        return compile_pattern(pattern).search(fold_space(text), timeout=seconds) is not None
+        return compile_pattern(pattern).search(fold_answer(text), timeout=seconds) is not None
     except TimeoutError as error:
         message = f"pattern {pattern!r} took longer than {seconds:g} s on a text of {len(text)} characters"
         raise InvalidInput(message, "Remove nested repetition such as `(a+)+`.") from error

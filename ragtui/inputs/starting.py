@@ -16,6 +16,7 @@ from ragtui.inputs.text import fold_space
 from ragtui.settings import CONFIG_NAME
 
 USUAL_FOLDERS = ("corpus", "docs", "documents", "doc", "content", "notes", "wiki", "knowledge")
+GOLDENS = "goldens"
 FIRST_QUESTIONS = 3
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 
@@ -51,11 +52,12 @@ _GOLDENS = """\
 
 
 def find_documents(root: Path) -> Path:
-    """The usual folder below `root` that holds documents; InvalidInput names what is there instead."""
-    found = [root / name for name in USUAL_FOLDERS if (root / name).is_dir() and has_documents(root / name)]
-    if found:
-        return found[0]
+    """The usual folder below `root` that holds documents, or the only one; InvalidInput names what is there instead."""
     other = sorted(path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+    found = [root / name for name in other if name != GOLDENS and has_documents(root / name)]
+    usual = [root / name for name in USUAL_FOLDERS if root / name in found]
+    if usual or len(found) == 1:
+        return (usual or found)[0]
     here = f" Folders here: {', '.join(other[:8])}." if other else ""
     raise InvalidInput(
         f"No folder of {', '.join(TEXT_SUFFIXES)} files was found here.",

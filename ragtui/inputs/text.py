@@ -38,6 +38,21 @@ def fold_space(text: str) -> str:
     return " ".join(text.split())
 
 
+# Typography that models and editors put for what people type.
+_TYPED = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-"})
+BOLD = "**"
+
+
+def fold_answer(text: str) -> str:
+    """Text as answer patterns see it: white space folded, marks of bold dropped, apostrophes and hyphens as typed."""
+    return fold_space(text.replace(BOLD, "")).translate(_TYPED)
+
+
+def plural(count: int, noun: str, many: str = "") -> str:
+    """`1 case`, `2 cases`; `many` for a noun that takes more than an s."""
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
 def printable(text: str) -> str:
     """Text of unknown origin, made inert for a terminal: control and format characters become visible escapes.
 

@@ -190,9 +190,13 @@ class Lab(Records):
         interrupted run, which the next command recovers.
         """
         from ragtui.engine import Attempt, run_experiment
+        from ragtui.execution.asking import refuse_unpriced
 
         if self.execution != "allow_runs":
             raise InvalidInput("This workspace was opened for reading.", 'Open it with execution="allow_runs".')
+        plan = specification.plan
+        for model in filter(None, (self._generator_for(plan), self.judge if judges(plan) else None)):
+            refuse_unpriced(model, spending.max_cost)
         run_id = run_id or new_run_id()
         attempt = (
             self._resumed(run_id, specification, only_errors)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragtui.analysis.stored import outlined_run, recorded_case, recorded_run, run_slices
 from ragtui.errors import InvalidInput, RunFailed
+from ragtui.experiment.plan import tier_of
 from ragtui.settings import Workspace
 from ragtui.store.journal import abandoned, live
 
 if TYPE_CHECKING:
     from ragtui.analysis.recorded import RecordedRun
+    from ragtui.experiment.specification import Specification
     from ragtui.store.rows import Baseline
     from ragtui.store.store import Store
 
@@ -44,15 +46,15 @@ class Records:
             return []
         return self.store.recover(self.workspace.journals)
 
-    def resolve(self, name: str) -> tuple[Store, str]:
-        """The store and the run id that a prefix, `latest` or `baseline` means; the working store comes first."""
+    def resolve(self, name: str, like: Specification | None = None) -> tuple[Store, str]:
+        """The store and the run id that a prefix, `latest` or `baseline` means; the working store comes first.
+
+        `baseline` is the newest promoted one; `like` is what it is to be compared with, so that it is of that tier,
+        and of that corpus and those suites where there is one.
+        """
         stores = [self.store] + ([self.reference] if self.reference is not None else [])
         if name == "baseline":
-            for store in stores:
-                promoted = store.baselines()
-                if promoted:
-                    return store, promoted[0].run_id
-            raise InvalidInput("There is no baseline.", "Promote a run with `ragtui baseline promote RUN`.")
+            return self._baseline([(store, promoted) for store in stores for promoted in store.baselines()], like)
         failure: InvalidInput | None = None
         for store in stores:
             try:
@@ -64,6 +66,20 @@ class Records:
             raise RunFailed(f"Run {running[0]} is still running.", f"Follow it with `ragtui watch {running[0]}`.")
         assert failure is not None
         raise failure
+
+    def _baseline(self, promoted: Sequence[tuple[Store, Baseline]], like: Specification | None) -> tuple[Store, str]:
+        hint = "Promote a run with `ragtui baseline promote RUN`."
+        if not promoted:
+            raise InvalidInput("There is no baseline.", hint)
+        if like is not None:
+            tier, suites = tier_of(like.plan), tuple(sorted(set(like.plan.evaluation.suites)))
+            promoted = [(store, item) for store, item in promoted if item.tier == tier]
+            if not promoted:
+                raise InvalidInput(f"There is no baseline of the {tier} tier.", hint)
+            same = [pair for pair in promoted if (pair[1].corpus_id, pair[1].suites) == (like.corpus_id, suites)]
+            promoted = same or promoted
+        store, baseline = promoted[0]
+        return store, baseline.run_id
 
     def recorded(self, name: str) -> RecordedRun:
         """A run, whole, by any name that `resolve` takes."""
@@ -79,12 +95,15 @@ class Records:
         return run_slices(*self.resolve(name))
 
     def recorded_case(self, name: str, case_id: str) -> RecordedRun:
-        """A run as if it had this case only."""
+        """A run as if it had this case only; in the generation tier its golden in every mode and repeat."""
         store, run_id = self.resolve(name)
         return recorded_case(store, run_id, case_id)
 
-    def recorded_or_file(self, name: str) -> RecordedRun:
-        """A run by name, or an exported run by the path of its `.json` file; `baseline` may be a committed file."""
+    def recorded_or_file(self, name: str, like: Specification | None = None) -> RecordedRun:
+        """A run by name, or an exported run by the path of its `.json` file; `baseline` may be a committed file.
+
+        `like` as in `resolve`.
+        """
         from ragtui.analysis.recorded import decode_recorded
 
         path = Path(name)
@@ -92,9 +111,11 @@ class Records:
             return decode_recorded(path.read_bytes(), name)
         if name == "baseline":
             try:
-                return self.recorded(name)
+                return recorded_run(*self.resolve(name, like))
             except InvalidInput:
-                files = sorted(self.baselines_folder.glob("*.json"))
+                # A committed baseline's file begins with its tier; a kept matrix lies beside them.
+                tiers = ("retrieval", "generation") if like is None else (tier_of(like.plan),)
+                files = sorted(path for tier in tiers for path in self.baselines_folder.glob(f"{tier}-*.json"))
                 if len(files) == 1:
                     return decode_recorded(files[0].read_bytes(), files[0].name)
                 raise

@@ -11,7 +11,7 @@ import msgspec
 from ragtui.errors import InvalidInput
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.inputs.patterns import matches
-from ragtui.inputs.text import fold_space
+from ragtui.inputs.text import fold_answer
 from ragtui.metrics.answer_patterns import CONTRASTS, DECLINES, HEDGES, LEAKS, NO_LEAK, REDIRECTS, THINK_TAGS
 from ragtui.metrics.kinds import Kind
 from ragtui.metrics.numbers import all_readings, numbers_in
@@ -67,7 +67,7 @@ def matched(patterns: Iterable[str], text: str) -> list[str]:
 
 def declines(text: str) -> bool:
     """Whether the answer refuses: it begins by declining, and nothing after that answers all the same."""
-    folded = _folded(text)
+    folded = fold_answer(text)
     start = len(" ".join(_sentences(folded)[:_START_SENTENCES]))
     for pattern in DECLINES:
         found = _first(pattern, folded)
@@ -78,13 +78,13 @@ def declines(text: str) -> bool:
 
 def hedges(text: str) -> bool:
     """Whether the answer declines, or anywhere says that it may not be right."""
-    folded = _folded(text)
+    folded = fold_answer(text)
     return any(_first(pattern, folded) is not None for pattern in (*DECLINES, *HEDGES))
 
 
 def leaks(text: str) -> bool:
     """Whether the answer talks about what it was given instead of the subject."""
-    folded = _folded(text)
+    folded = fold_answer(text)
     if any(_first(pattern, folded) is not None for pattern in NO_LEAK):
         return False
     return any(_first(pattern, folded) is not None for pattern in LEAKS)
@@ -189,10 +189,6 @@ def _answers_after(rest: str) -> bool:
 
 def _sentences(text: str) -> list[str]:
     return text.replace("! ", ". ").replace("? ", ". ").split(". ")
-
-
-def _folded(text: str) -> str:
-    return fold_space(text).replace("’", "'").replace("‘", "'")
 
 
 def _first(pattern: str, text: str) -> tuple[int, int] | None:

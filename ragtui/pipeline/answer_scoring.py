@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ragtui.experiment.generation import SEARCHING
 from ragtui.experiment.plan import Plan
 from ragtui.experiment.validate import measure_names, measures_of
 from ragtui.inputs.evaluation import EvaluationCase
@@ -45,7 +46,7 @@ def scored_answer(
         reason = trace.error.message if trace.error is not None else "there is no answer"
         return msgspec.structs.replace(trace, scores=dict.fromkeys(names), unscored=dict.fromkeys(names, reason))
     scores, reasons = dict(trace.scores), dict(trace.unscored)
-    if answer.mode not in ("e2e", "mock"):
+    if answer.mode not in SEARCHING:
         scores, reasons = dict.fromkeys(scores), dict.fromkeys(scores, NOT_SEARCHED)
     of_answer, why = score_answer(case, answered(case, answer, injected))
     values = {**of_answer, **scores}

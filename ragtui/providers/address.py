@@ -12,6 +12,7 @@ from ragtui.settings import Profile, environment
 _DEFAULT_URLS = {"ollama": "http://127.0.0.1:11434"}
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _VERSION = re.compile(r"/v\d+[a-z0-9]*$")
+_PATH = re.compile(r"[/~.\\]|[A-Za-z]:\\")
 REDACTED = "[key]"
 
 
@@ -50,6 +51,14 @@ def base_url(profile: Profile, name: str) -> str:
 def openai_path(profile: Profile, path: str) -> str:
     """`/v1` and the path, or the path alone where the profile's url already ends in a version."""
     return path if _VERSION.search(profile.url.rstrip("/")) else f"/v1{path}"
+
+
+def placeless(model: str) -> str:
+    """A model's name, of a path only its last part: llama.cpp calls a model by the path of its file.
+
+    A place on somebody's disk is no identity.
+    """
+    return re.split(r"[/\\]", model)[-1] if _PATH.match(model) else model
 
 
 def is_loopback(host: str) -> bool:

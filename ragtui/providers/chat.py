@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -10,6 +9,7 @@ from functools import cached_property
 import msgspec
 
 from ragtui.errors import ProviderUnavailable
+from ragtui.providers.address import placeless
 from ragtui.providers.background import in_background
 from ragtui.providers.chat_wire import WARM_UP, ChatWire, Model, OllamaChat, OpenAiChat, unknown_model
 from ragtui.providers.faults import RequestRefused
@@ -17,7 +17,6 @@ from ragtui.providers.http import ProviderClient
 from ragtui.providers.protocols import ChatRequest, GeneratorIdentity, Message, Reply, UnusableReply
 from ragtui.settings import Profile
 
-_PATH = re.compile(r"[/~.\\]|[A-Za-z]:\\")
 _WIRES: dict[str, Callable[[], ChatWire]] = {"ollama": OllamaChat, "openai": OpenAiChat}
 
 
@@ -37,9 +36,7 @@ class ChatGenerator:
         """Asks the server which models it has. Raises ProviderUnavailable with their list where this one is missing."""
         declared = self._client.profile.revision
         digest = self._model.digest or (f"declared:{declared}" if declared else "")
-        # llama.cpp calls a model by the path of its file; a place on somebody's disk is no identity.
-        name = self._model.name
-        return GeneratorIdentity(model=re.split(r"[/\\]", name)[-1] if _PATH.match(name) else name, digest=digest)
+        return GeneratorIdentity(model=placeless(self._model.name), digest=digest)
 
     @cached_property
     def _model(self) -> Model:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 
 from ragtui.errors import ProviderUnavailable
 from ragtui.ids import content_id
 from ragtui.inputs.text import printable
-from ragtui.providers.address import openai_path
+from ragtui.providers.address import is_loopback, openai_path
 from ragtui.providers.faults import server_fault
 from ragtui.providers.http import ProviderClient
 from ragtui.providers.protocols import ChatRequest, UnusableReply
+from ragtui.settings import Profile
 
 WARM_UP = "Answer with one word: ready?"
 
@@ -87,7 +89,10 @@ class _OllamaLine(msgspec.Struct):
 
 
 class OllamaChat:
-    """`/api/chat` as lines of JSON. Other resident models are evicted, one answer is thrown away to load this one."""
+    """`/api/chat` as lines of JSON. Other resident models are evicted, one answer is thrown away to load this one.
+
+    Only `warm_up = false` in the profile spares that answer: the first case then waits for the model to load.
+    """
 
     async def models(self, client: ProviderClient) -> list[Model]:
         """What `ollama list` shows."""
@@ -112,9 +117,10 @@ class OllamaChat:
             if other.name not in (model, f"{model}:latest"):
                 await client.post("/api/generate", {"model": other.name, "keep_alive": 0})
                 notices.append(f"Evicted the model {printable(other.name)} from the server.")
-        # The same window as the run's requests: another one would make the server load the model again.
-        async for _ in client.stream_lines(self.path(client), self.body(model, request)):
-            pass
+        if client.profile.warm_up is not False:
+            # The same window as the run's requests: another one would make the server load the model again.
+            async for _ in client.stream_lines(self.path(client), self.body(model, request)):
+                pass
         return notices
 
     def path(self, client: ProviderClient) -> str:
@@ -194,7 +200,14 @@ class OpenAiChat:
         return [Model(model.id, content_id(model.meta) if model.meta else "") for model in found.data]
 
     async def prepare(self, client: ProviderClient, model: str, request: ChatRequest) -> list[str]:
-        """Nothing: such a server keeps its model loaded, and a call may cost money."""
+        """Throw one answer away where that is wanted: see `warms_up`. Where that fails, the cases tell why."""
+        if not warms_up(client.profile):
+            return []
+        try:
+            async for _ in client.stream_lines(self.path(client), self.body(model, request)):
+                pass
+        except ProviderUnavailable as error:
+            return [f"The warm-up failed: {error.message}"]
         return []
 
     def path(self, client: ProviderClient) -> str:
@@ -239,6 +252,18 @@ class OpenAiChat:
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
         )
+
+
+def warms_up(profile: Profile) -> bool:
+    """Whether an OpenAI-compatible server is asked for an answer that is thrown away.
+
+    As the profile says. Where it says nothing, only a server on this machine without prices is: its first answer may
+    wait until the model is read from the disk, while one elsewhere may charge for it.
+    """
+    if profile.warm_up is not None:
+        return profile.warm_up
+    priced = profile.input_price is not None or profile.output_price is not None
+    return not priced and is_loopback(urlsplit(profile.url).hostname or "")
 
 
 def unknown_model(client: ProviderClient, model: str, found: list[Model]) -> ProviderUnavailable:

@@ -18,7 +18,8 @@ import numpy as np
 
 from ragtui.errors import ProviderUnavailable
 from ragtui.ids import content_id
-from ragtui.inputs.text import fold_space, printable
+from ragtui.inputs.text import fold_space, plural, printable
+from ragtui.providers.address import placeless
 from ragtui.providers.background import in_background
 from ragtui.providers.cache import VectorCache
 from ragtui.providers.faults import RequestRefused, server_fault
@@ -43,8 +44,8 @@ class Account(msgspec.Struct):
     cost: float = 0.0
 
     def __str__(self) -> str:
-        parts = [f"{self.texts:,} texts", f"{self.from_cache:,} from the cache", f"{self.requests:,} requests"]
-        parts += [f"{self.tokens:,} tokens"] if self.tokens else []
+        parts = [plural(self.texts, "text"), f"{self.from_cache:,} from the cache", plural(self.requests, "request")]
+        parts += [plural(self.tokens, "token")] if self.tokens else []
         parts += [f"cost {self.cost:.4f}"] if self.cost else []
         return ", ".join(parts)
 
@@ -72,7 +73,7 @@ class ServerEmbedder:
         """Asks the server: for the digest, or for the probe text's vector."""
         digest, dimensions = in_background(self._introduce())
         return EmbedderIdentity(
-            model=self._client.profile.model,
+            model=placeless(self._client.profile.model),
             digest=digest,
             dimensions=dimensions,
             algorithm=self._wire.algorithm,
@@ -141,7 +142,7 @@ class ServerEmbedder:
         return content_id(
             {
                 "algorithm": self._wire.algorithm,
-                "model": self._client.profile.model,
+                "model": placeless(self._client.profile.model),
                 "digest": digest,
                 "dimensions": dimensions,
             }
@@ -202,7 +203,9 @@ class ServerEmbedder:
         self.account.cost += answer.cost or (answer.tokens * price / 1e6 if price is not None else 0.0)
         fault = answer_fault(answer.vectors, len(texts), dimensions or wanted)
         if fault:
-            raise server_fault(self._client.profile, self._client.name, fault, "request")
+            # A number of dimensions that the plan asks for is the plan's to correct.
+            wish = wanted is not None and "dimensions instead" in fault
+            raise server_fault(self._client.profile, self._client.name, fault, "dimensions" if wish else "request")
         return np.asarray(answer.vectors, np.float32)
 
 

@@ -12,7 +12,7 @@ from ragtui.inputs.text import fold_space, printable
 from ragtui.providers.address import redacted
 from ragtui.settings import Profile
 
-Advice = Literal["up", "url", "key", "model", "batch", "slow", "kind", "again", "request"]
+Advice = Literal["up", "url", "key", "model", "batch", "slow", "kind", "again", "request", "dimensions"]
 _DETAIL_LENGTH = 200
 
 _CONNECTION_REASONS = {
@@ -35,6 +35,9 @@ class RequestRefused(ProviderUnavailable):
         self.detail = detail
 
 
+_SUBJECT = "The server of profile {!r}"
+
+
 def server_fault(profile: Profile, name: str, what: str, advice: Advice) -> ProviderUnavailable:
     """`The server of profile 'x' <what>.`, with what to do about it."""
     place = f"[profiles.{name}]"
@@ -48,9 +51,15 @@ def server_fault(profile: Profile, name: str, what: str, advice: Advice) -> Prov
         "slow": f"Raise timeout and deadline in {place}, or lower batch and concurrency.",
         "kind": f"Check kind and url in {place}: `ragtui doctor` asks the server.",
         "again": "Try again later; what was answered is kept.",
+        "dimensions": "Correct embedding.dimensions, or leave it out: not every model can shorten its vectors.",
         "request": f"Check model and kind in {place}: `ragtui doctor` asks the server.",
     }
-    return ProviderUnavailable(f"The server of profile {name!r} {what}.", hints[advice])
+    return ProviderUnavailable(f"{_SUBJECT.format(name)} {what}.", hints[advice])
+
+
+def deed(error: ProviderUnavailable, name: str) -> str:
+    """What the server of this profile did, by a `server_fault`: `answers with HTTP 429`."""
+    return error.message.removeprefix(_SUBJECT.format(name)).strip(" .")
 
 
 def connection_reason(error: BaseException) -> str:

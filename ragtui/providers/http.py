@@ -27,8 +27,9 @@ from ragtui.inputs.text import printable
 from ragtui.providers.address import base_url, is_loopback, key_of, same_server
 from ragtui.providers.answers import AnswerReader
 from ragtui.providers.background import in_background
-from ragtui.providers.faults import Advice, RequestRefused, connection_reason, refusal_detail, server_fault
+from ragtui.providers.faults import Advice, RequestRefused, connection_reason, deed, refusal_detail, server_fault
 from ragtui.providers.patience import CONNECT_RETRIES, back_off, is_temporary, retry_after
+from ragtui.providers.retries import Retry, tell_retry
 from ragtui.settings import Profile
 
 ANSWER_LIMIT = 64 * 1024 * 1024
@@ -49,7 +50,7 @@ class ProviderClient:
 
     At most `profile.concurrency` requests are under way in one event loop; time spent waiting for a place does not
     count towards the deadline. When the server asks for patience, every request of this client waits. `sleep`, `draw`
-    (in [0, 1)) and `transport` are seams for tests. `notify` gets a sentence before each long wait.
+    (in [0, 1)) and `transport` are seams for tests. Whoever listens is told of each retry, see `retries`.
     """
 
     def __init__(
@@ -58,7 +59,6 @@ class ProviderClient:
         name: str = "",
         *,
         answer_limit: int = ANSWER_LIMIT,
-        notify: Callable[[str], None] = lambda message: None,
         transport: httpx.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         draw: Callable[[], float] = random.random,
@@ -66,7 +66,6 @@ class ProviderClient:
         self.name = name or profile.kind
         self.profile = profile
         self.requests = 0
-        self.notify = notify
         self._base = base_url(profile, self.name)
         self._key = key_of(profile, self.name)
         self._reader = AnswerReader(answer_limit, self._fault)
@@ -252,8 +251,8 @@ class ProviderClient:
         pause = max(pause, self._not_before - now)
         if now + pause >= until:
             raise self._late() from problem.failure
-        if pause >= 2:
-            self.notify(f"{problem.failure.message} Asking again in {pause:.0f} s.")
+        reason = deed(problem.failure, self.name)
+        tell_retry(Retry(provider=self.name, attempt=attempt + 2, reason=reason, wait_s=pause))
         await self._sleep(pause)
 
     def _late(self) -> ProviderUnavailable:

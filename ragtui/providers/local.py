@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import logging
+import sys
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import version
@@ -21,11 +23,15 @@ from ragtui.providers.protocols import EmbedderIdentity, Role, Vectors
 from ragtui.providers.vectors import unit
 from ragtui.settings import Profile
 
+_STATIC_GROUP = 1024
 _SKIPPED = (".md", ".png", ".onnx", ".lock", ".gitattributes")
 
 
 class LocalEmbedder:
-    """Mean-pooled static vectors (model2vec) or a transformer (sentence-transformers)."""
+    """Mean-pooled static vectors (model2vec) or a transformer (sentence-transformers).
+
+    `group` is how many texts `embed` handles best at once.
+    """
 
     def __init__(
         self, profile: Profile, name: str, *, query_prefix: str = "", document_prefix: str = "",
@@ -37,6 +43,8 @@ class LocalEmbedder:
         self._profile, self._name = profile, name
         self._prefixes: dict[Role, str] = {"query": query_prefix, "document": document_prefix}
         self._wanted, self._normalize = dimensions, normalize
+        # A transformer is slow enough for its progress to be watched; static vectors are not.
+        self.group = 4 * profile.batch if profile.kind == "sentence-transformers" else _STATIC_GROUP
 
     @cached_property
     def identity(self) -> EmbedderIdentity:
@@ -87,6 +95,7 @@ class LocalEmbedder:
                 f"Profile {self._name!r} needs the package {kind}, which is not installed.",
                 "Install it: pip install 'ragtui[local]'.",
             ) from None
+        _quieten()
         try:
             if kind == "model2vec":
                 return module.StaticModel.from_pretrained(str(self._folder))
@@ -115,6 +124,15 @@ class LocalEmbedder:
         else:
             options |= {"batch_size": self._profile.batch, "normalize_embeddings": False}
         return np.asarray(self._model.encode(texts, **options), np.float32)
+
+
+def _quieten() -> None:
+    """Keep the libraries' bars and remarks about loading off a display that is not theirs."""
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    if "transformers" in sys.modules:
+        theirs: Any = importlib.import_module("transformers.utils.logging")
+        theirs.set_verbosity_error()
+        theirs.disable_progress_bar()
 
 
 def folder_digest(folder: Path) -> str:

@@ -7,13 +7,16 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from ragtui.errors import InvalidInput, ProviderUnavailable
 from ragtui.providers.protocols import RetrieverHit
 from ragtui.settings import Profile
+
+if TYPE_CHECKING:
+    from ragtui.providers.http import ProviderClient
 
 KIND = "retriever"
 
@@ -35,7 +38,7 @@ class HttpRetriever:
     The profile's `revision` is the retriever's declared identity: change it whenever its results may change.
     """
 
-    def __init__(self, profile: Profile, name: str) -> None:
+    def __init__(self, profile: Profile, name: str, *, client: ProviderClient | None = None) -> None:
         from ragtui.providers.http import ProviderClient
 
         if not profile.revision:
@@ -44,7 +47,7 @@ class HttpRetriever:
                 f"Set revision in [profiles.{name}] to the version of the service.",
             )
         self.identity = {"retriever": name, "revision": profile.revision}
-        self._client = ProviderClient(profile, name)
+        self._client = client or ProviderClient(profile, name)
 
     async def __call__(self, query: str, depth: int) -> list[RetrieverHit]:
         """At most `depth` hits; ProviderUnavailable as `ProviderClient` says."""
@@ -77,7 +80,7 @@ def imported_retriever(source: str) -> Callable[..., Any]:
         # What a module prints is no result of ours.
         with redirect_stdout(sys.stderr):
             found = getattr(importlib.import_module(module_name), attribute)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ProviderUnavailable(
             f"The retriever {source!r} cannot be loaded: {type(error).__name__}: {error}.",
             "Mend `source` or the module.",

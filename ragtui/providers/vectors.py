@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ragtui.inputs.text import plural
 from ragtui.providers.protocols import Vectors
 
 
@@ -29,7 +30,7 @@ def answer_fault(vectors: Sequence[Sequence[float]], texts: int, dimensions: int
     32-bit floats, and not all zeros.
     """
     if len(vectors) != texts:
-        return f"answers with {len(vectors)} vectors for {texts} texts"
+        return f"answers with {plural(len(vectors), 'vector')} for {plural(texts, 'text')}"
     expected = dimensions if dimensions is not None else len(vectors[0])
     if not expected or any(len(vector) != expected for vector in vectors):
         sizes = ", ".join(map(str, sorted({len(vector) for vector in vectors})))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ragtui.analysis.attribution import Attribution, Cause, Miss
 from ragtui.analysis.compare import Comparison
 from ragtui.analysis.contrast import MeasureChange
+from ragtui.analysis.flips import Told
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.ids import canonical_json
 from ragtui.inputs.evaluation import EvaluationCase
@@ -96,7 +97,47 @@ def flips(comparison: Comparison) -> Table:
         for flip in comparison.flips
     ]  # fmt: skip
     columns = ("", "case", "question", "tags", "base", "new")
-    return Table(f"Flips at {comparison.flip_measure}", columns, rows, 2)
+    return Table(f"Flips at {comparison.flipped_by}", columns, rows, 2)
+
+
+def flipped_answers(comparison: Comparison, most: int) -> Table:
+    """What was answered to the questions that flipped, before and now, each cut to `most` characters."""
+    rows = [
+        (flip.direction, inert(flip.case), said(flip.base_answer, most), said(flip.new_answer, most),
+         faults(flip.base_answer if flip.direction == "found" else flip.new_answer))
+        for flip in comparison.flips
+        if flip.base_answer is not None and flip.new_answer is not None
+    ]  # fmt: skip
+    columns = ("", "case", "answered before", "answered now", "what is wrong")
+    return Table("Answers that flipped", columns, rows)
+
+
+def unstable(comparison: Comparison, most: int) -> Table:
+    """The goldens that some repeats pass and others fail, with an answer that failed, cut to `most` characters."""
+    rows = [
+        (inert(row.case), inert(row.query), said(row.failed, most), faults(row.failed),
+         f"{row.base_passed} of {row.base_repeats}", f"{row.new_passed} of {row.new_repeats}")
+        for row in comparison.unstable
+    ]  # fmt: skip
+    columns = ("case", "question", "an answer that failed", "what is wrong", "passed before", "passed now")
+    return Table("Unstable: right in some repeats, wrong in others; none of these is a flip", columns, rows, 2)
+
+
+def said(told: Told | None, most: int) -> str:
+    """An answer on one line, an ellipsis where it goes on."""
+    return "–" if told is None else clipped(told.text, most, told.cut)
+
+
+def clipped(text: str, most: int, cut: bool = False) -> str:
+    """Text of unknown origin on one line of at most `most` characters, an ellipsis where it goes on."""
+    # Escapes make text longer, never shorter: what lies beyond cannot show.
+    shown = inert(text[: 2 * most])
+    return shown[:most].rstrip() + "…" if cut or len(shown) > most else shown or "–"
+
+
+def faults(told: Told | None) -> str:
+    """What is wrong with an answer, on one line."""
+    return "–" if told is None else inert("; ".join(told.faults)) or "–"
 
 
 def causes(table: Attribution) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from ragtui.analysis.answer_flips import ANSWER_CHARACTERS
 from ragtui.analysis.attribution import Miss, attribute, attribution, moved
 from ragtui.analysis.compare import Comparison
 from ragtui.analysis.goldens import by_golden
@@ -14,6 +15,7 @@ from ragtui.ids import short
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.reports import cells
 from ragtui.reports.cells import Table
+from ragtui.trace import CaseTrace
 
 RESULTS_SHOWN = 10
 
@@ -33,7 +35,7 @@ details { margin: .2rem 0; }
 def run_html(run: RecordedRun) -> str:
     """Measures, by tag, where the gold was lost, and every case with its ranking."""
     table, tally = summary(run), counts(run.cases, run.trace_of)
-    lost = attribute(run)
+    goldens, lost = by_golden(run), attribute(run)
     by_case: dict[str, list[Miss]] = {}
     for miss in lost:
         by_case.setdefault(miss.case, []).append(miss)
@@ -46,7 +48,7 @@ def run_html(run: RecordedRun) -> str:
         f"<h1>{_text(title)}</h1><p>{_text(facts)}</p>",
         _table(cells.estimates("Measures", table.overall)),
         _table(cells.estimates_by_tag(table.by_tag, run.measures)),
-        _table(cells.causes(attribution(run, lost))),
+        _table(cells.causes(attribution(goldens, attribute(goldens)))),
         "<h2>Cases</h2>",
         *(_case([run], case, by_case.get(case.id, ())) for case in run.cases),
     ]
@@ -74,6 +76,8 @@ def comparison_html(comparison: Comparison, base: RecordedRun, new: RecordedRun)
         _list(f"{name} is not compared: {why}." for name, why in comparison.not_compared.items()),
         _table(cells.changes_by_tag(comparison.by_tag)),
         _table(cells.flips(comparison)),
+        _table(cells.flipped_answers(comparison, ANSWER_CHARACTERS)),
+        _table(cells.unstable(comparison, ANSWER_CHARACTERS)),
         _table(cells.moves(moved(lost_before, lost_now))),
         "<h2>Cases</h2>",
         *(_case([base, new], case, by_case.get(case.id, ())) for case in cases),
@@ -105,7 +109,18 @@ def _ranking(run: RecordedRun, case: EvaluationCase, heading: bool) -> str:
         f"<td class=n>{hit.score:.6f}<td>{f'relevant, grade {hit.grade}' if hit.grade > 0 else ''}</tr>"
         for hit in cells.ranking(run, case, trace, RESULTS_SHOWN)
     )
-    return f"<div>{above}<table>{rows}</table></div>" if rows else f"<div>{above}<p>No result.</p></div>"
+    answer = _answer(trace)
+    found = f"<table>{rows}</table>" if rows else "" if answer else "<p>No result.</p>"
+    return f"<div>{above}{answer}{found}</div>"
+
+
+def _answer(trace: CaseTrace) -> str:
+    """The beginning of an answer behind its mark; nothing in the retrieval tier."""
+    answer = trace.answered
+    if answer is None:
+        return ""
+    mark = {True: "✓ ", False: "✗ ", None: ""}[answer.passed]
+    return f"<p>{mark}{_text(cells.clipped(answer.text, ANSWER_CHARACTERS))}</p>"
 
 
 def _table(table: Table) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as Xml
 
+from ragtui.analysis.answer_flips import ANSWER_CHARACTERS
 from ragtui.analysis.attribution import Miss, attribute
 from ragtui.analysis.compare import Comparison
+from ragtui.analysis.flips import Flip
 from ragtui.analysis.goldens import by_golden
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.verdict import Verdict
@@ -34,7 +36,10 @@ def run_junit(run: RecordedRun) -> str:
 
 
 def comparison_junit(comparison: Comparison, new: RecordedRun) -> str:
-    """A failure is a question that the base found and the new run lost; the verdict is a test case of its own."""
+    """A failure is a question that the base found and the new run lost; the verdict is a test case of its own.
+
+    A golden whose answers change from one repeat to the next is none.
+    """
     new = by_golden(new)
     lost = {flip.case: flip for flip in comparison.flips if flip.direction == "lost"}
     shared = set(comparison.cases.shared)
@@ -55,11 +60,21 @@ def comparison_junit(comparison: Comparison, new: RecordedRun) -> str:
             test = _test(element, new, case)
             flip = lost.get(case.id)
             if flip is not None:
-                change = f"{comparison.flip_measure} went from {cells.number(flip.base)} to {cells.number(flip.new)}"
-                _outcome(test, "failure", change, "lost", f"{cells.inert(flip.query)}\n{change}")
+                measure = flip.measure or comparison.flip_measure
+                change = f"{measure} went from {cells.number(flip.base)} to {cells.number(flip.new)}"
+                _outcome(test, "failure", change, "lost", "\n".join([cells.inert(flip.query), change, *_said(flip)]))
         _count(element)
     _count(root)
     return _text(root)
+
+
+def _said(flip: Flip) -> list[str]:
+    """What was answered before and now, and what is wrong with it; nothing in the retrieval tier."""
+    if flip.base_answer is None or flip.new_answer is None:
+        return []
+    both = (("before", flip.base_answer), ("now", flip.new_answer))
+    lines = [f"{when}: {cells.said(told, ANSWER_CHARACTERS)}" for when, told in both]
+    return [*lines, f"wrong: {cells.faults(flip.new_answer)}"]
 
 
 def _by_suite(run: RecordedRun) -> dict[str, list[EvaluationCase]]:

@@ -6,6 +6,7 @@ import re
 
 from ragtui.analysis.attribution import attribute, attribution
 from ragtui.analysis.compare import Comparison
+from ragtui.analysis.goldens import by_golden
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.summary import counts, misses, summary
 from ragtui.ids import short
@@ -13,6 +14,7 @@ from ragtui.reports import cells
 from ragtui.reports.cells import Table
 
 MOST_ROWS = 50
+_ANSWER_CHARACTERS = 200
 _ICONS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "❔"}
 # What GitHub reads as a mention; the @ of a measure follows a letter.
 _MENTION = re.compile(r"(?<![A-Za-z0-9])@(?=[A-Za-z0-9])")
@@ -20,7 +22,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#!|~&:$])")
 
 
 def comparison_markdown(comparison: Comparison) -> str:
-    """The verdict first, then what was changed, the measures, by tag, and the flips."""
+    """The verdict first, then what was changed, the measures, by tag, the flips, and what was answered to them."""
     verdict = comparison.verdict.value
     parts = [
         f"## {_ICONS[verdict]} {verdict}: {_text(comparison.new_run)} against {_text(comparison.base_run)}",
@@ -31,18 +33,20 @@ def comparison_markdown(comparison: Comparison) -> str:
         _list([f"{name} is not compared: {why}." for name, why in comparison.not_compared.items()]),
         _folded(cells.changes_by_tag(comparison.by_tag)),
         _table(cells.flips(comparison)) or f"No question flipped at {_text(comparison.flip_measure)}.",
+        _folded(cells.flipped_answers(comparison, _ANSWER_CHARACTERS)),
+        _table(cells.unstable(comparison, _ANSWER_CHARACTERS)),
     ]
     return _document(parts)
 
 
 def run_markdown(run: RecordedRun) -> str:
     """The measures of a run, by tag, where the gold was lost, and the worst misses."""
-    table, tally = summary(run), counts(run.cases, run.trace_of)
+    table, tally, goldens = summary(run), counts(run.cases, run.trace_of), by_golden(run)
     facts = f"{run.status}, {tally.finished} of {tally.cases} cases finished, {tally.errors} with an error"
     rows = [
         (cells.inert(miss.case), cells.inert(miss.query), cells.inert(", ".join(miss.wanted)),
          cells.inert(", ".join(miss.retrieved[:3])), cells.number(miss.score))
-        for miss in misses(run)
+        for miss in misses(goldens)
     ]  # fmt: skip
     title = " ".join(part for part in (run.provenance.name, run.run_id) if part)
     parts = [
@@ -50,7 +54,7 @@ def run_markdown(run: RecordedRun) -> str:
         f"{facts}; specification {short(run.spec_id)}, corpus {short(run.specification.corpus_id)}",
         _table(cells.estimates("Measures", table.overall)),
         _folded(cells.estimates_by_tag(table.by_tag, run.measures)),
-        _table(cells.causes(attribution(run, attribute(run)))),
+        _table(cells.causes(attribution(goldens, attribute(goldens)))),
         _folded(Table("Misses", ("case", "question", "wanted", "came first", "score"), rows, 1)),
     ]
     return _document(parts)

@@ -7,6 +7,7 @@ that every evaluator sees our order.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -14,6 +15,8 @@ import numpy as np
 
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.errors import InvalidInput
+from ragtui.inputs.evaluation import EvaluationCase
+from ragtui.inputs.text import plural
 from ragtui.metrics.ranking import collapse_to_documents
 from ragtui.trace import Hits
 
@@ -62,19 +65,31 @@ def qrels(run: RecordedRun, escape: bool = False) -> bytes:
 
 
 def topics(run: RecordedRun, escape: bool = False) -> bytes:
-    """`{"id", "query"}` a line for every question, judged or not."""
+    """`{"id", "query"}` a line for every question, judged or not, with what else its golden says but its judgments."""
     ids = _Ids((case.id for case in run.cases), (), escape)
     encode = msgspec.json.Encoder().encode
-    return b"".join(encode({"id": ids(case.id), "query": case.query}) + b"\n" for case in run.cases)
+    return b"".join(encode({"id": ids(case.id), "query": case.query} | _more(case)) + b"\n" for case in run.cases)
+
+
+def _more(case: EvaluationCase) -> dict[str, Any]:
+    """The golden's further fields that are not empty."""
+    fields = {
+        "turns": msgspec.to_builtins(case.turns),
+        "mustInclude": case.must_include,
+        "mustNotInclude": case.must_not_include,
+        "expectRefusal": case.expect_refusal,
+        "tags": case.tags,
+    }
+    return {name: value for name, value in fields.items() if value}
 
 
 def lost_in_trec(run: RecordedRun) -> str:
-    """What of the questions these formats do not carry, as a sentence; empty where nothing is lost."""
-    turns = sum(bool(case.turns) for case in run.cases)
+    """What of the judgments these formats do not carry, as a sentence; empty where nothing is lost."""
     spans = sum(bool(case.spans) for case in run.cases)
-    parts = [f"earlier turns of {turns:,} questions"] if turns else []
-    parts += [f"judged spans of {spans:,} questions"] if spans else []
-    return f"TREC's formats do not carry {' and '.join(parts)}." if parts else ""
+    if not spans:
+        return ""
+    judged = plural(spans, "question")
+    return f"Qrels judge documents: the judged spans of {judged} became judgments of their documents."
 
 
 class _Ids:

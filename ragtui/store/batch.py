@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ragtui.events import ChunksSeen, Notice, RunFinished, StageProgress
+from ragtui.events import ChunksSeen, Notice, RunFinished, ServerCalls, StageProgress
 from ragtui.store.lines import DamagedJournal
 from ragtui.trace import CaseError, ChunkRef
 
@@ -64,7 +64,7 @@ class TraceRow(msgspec.Struct):
     trace: str
 
 
-_Line = Started | _Finished | ChunksSeen | RunFinished | StageProgress | Notice
+_Line = Started | _Finished | ChunksSeen | RunFinished | StageProgress | Notice | ServerCalls
 _LINES: msgspec.json.Decoder[_Line] = msgspec.json.Decoder(_Line)
 _HEADS = msgspec.json.Decoder(_Head)
 _GOLDENS = msgspec.json.Decoder(_Golden)

@@ -15,7 +15,7 @@ from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.store.rows import CaseRow
 from ragtui.store.runs import decoded, measures_of, number_of
 from ragtui.store.schema import BEST
-from ragtui.trace import CaseTrace, ChunkRef
+from ragtui.trace import CaseError, CaseTrace, ChunkRef
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -37,6 +37,14 @@ _NEAR = (
     f" OR list_bool_or([damerau_levenshtein(w[:length({{0}})], {{0}}) <= {{1}} "
     f"FOR w IN regexp_split_to_array(lower(concat_ws(' ', query, {_ID})), '[^\\pL\\pN]+')])"
 )
+
+# All there are in their own order, which is how a list begins: without looking at what is in them.
+_EVERY = """
+    SELECT idx FROM (
+        SELECT idx FROM cases WHERE run = $run
+        UNION ALL SELECT DISTINCT idx FROM traces ANTI JOIN cases USING (run, idx) WHERE run = $run
+    ) ORDER BY idx
+"""
 
 _COLUMNS = (
     f"SELECT {_ID}, coalesce(t.idx, c.idx) AS idx, coalesce(query, ''), coalesce(tags, []), "
@@ -159,6 +167,9 @@ def case_order(
     run = number_of(connection, run_id)
     names = measures_of(connection, run)
     clause, values = _where(names, wanted)
+    if not clause and sort in (None, "index"):
+        found = connection.execute(f"{_EVERY} {'DESC' if descending else 'ASC'}", {"run": run}).fetchnumpy()
+        return np.asarray(found["idx"], np.int64)
     found = connection.execute(
         f"SELECT coalesce(t.idx, c.idx) AS idx {_LISTED} {clause} ORDER BY {_order(names, sort, descending)}",
         {"run": run, **values},
@@ -204,11 +215,29 @@ def detail(connection: DuckDBPyConnection, run_id: str, case_id: str) -> CaseDet
 def tags_of(connection: DuckDBPyConnection, run_id: str) -> dict[str, int]:
     """The tags of a run's cases with how many have each, by name."""
     rows = connection.execute(
-        "SELECT tag, count(*) FROM (SELECT unnest(list_distinct(tags)) AS tag FROM cases WHERE run = $1) "
-        "GROUP BY tag ORDER BY tag",
+        "SELECT tag, sum(count)::BIGINT FROM (SELECT unnest(list_distinct(tags)) AS tag, count FROM "
+        "(SELECT tags, count(*) AS count FROM cases WHERE run = $1 GROUP BY tags)) GROUP BY tag ORDER BY tag",
         [number_of(connection, run_id)],
     ).fetchall()
     return dict(rows)
+
+
+def outlines(connection: DuckDBPyConnection, run_id: str) -> list[CaseTrace]:
+    """The best trace of each executed case, by index, with nothing but its scores and its error."""
+    run = number_of(connection, run_id)
+    names = measures_of(connection, run)
+    rows = connection.execute(
+        "SELECT case_id, idx, status, error_kind, error_message, scores "
+        f"FROM traces JOIN ({BEST}) USING (idx, attempt) WHERE run = $run ORDER BY idx",
+        {"run": run},
+    ).fetchall()
+    return [
+        CaseTrace(
+            case=case, index=index, status=status, scores=dict(zip(names, scores, strict=True)),
+            error=None if status == "ok" else CaseError(kind or "", message or ""),
+        )
+        for case, index, status, kind, message, scores in rows
+    ]  # fmt: skip
 
 
 def score_columns(connection: DuckDBPyConnection, run_id: str) -> tuple[list[str], dict[str, int], NDArray[np.float64]]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from ragtui.errors import StoreUnavailable
-from ragtui.events import RunStatus
+from ragtui.events import RunStatus, seconds_between
 from ragtui.experiment.plan import Provenance
 from ragtui.inputs.evaluation import Selection
 from ragtui.store import journal
@@ -212,7 +211,7 @@ class _Load:
             at = self.last_at.get(attempt) or _last_case(connection, run, attempt) or started_at
             connection.execute(
                 _CLOSE_ATTEMPT,
-                {"s": ending, "at": at, "e": _seconds(started_at, at), "run": run, "a": attempt,
+                {"s": ending, "at": at, "e": seconds_between(started_at, at), "run": run, "a": attempt,
                  "r": reason or "The process ended without a word."},
             )  # fmt: skip
 
@@ -249,13 +248,6 @@ def _decoded(path: Path, raw: msgspec.Raw, kind: type[_T]) -> _T:
         return msgspec.json.decode(raw, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DamagedJournal(path, 1, error) from error
-
-
-def _seconds(start: str, end: str) -> float:
-    try:
-        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
-    except (ValueError, TypeError):
-        return 0.0
 
 
 def _text(path: Path, raw: msgspec.Raw) -> str:

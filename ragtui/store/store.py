@@ -102,6 +102,11 @@ class Store:
             wanted = cases.best_attempts(connection, runs.number_of(connection, run_id))
         return self._pages(run_id, wanted)
 
+    def outlines(self, run_id: str) -> list[CaseTrace]:
+        """`traces` with nothing but scores and errors: a hundredth of the bytes."""
+        with self._gate.read() as connection:
+            return cases.outlines(connection, run_id)
+
     def trace(self, run_id: str, case_id: str) -> CaseTrace:
         """The best trace of one case; InvalidInput if the run has none."""
         with self._gate.read() as connection:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import signal
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.filter import Monochrome, NoColor
@@ -20,7 +19,8 @@ from ragtui.errors import EXIT_INTERNAL, EXIT_OK, Interrupted, RagtuiError
 from ragtui.settings import Workspace, open_workspace
 from ragtui.tui.keys import APP_KEYS
 from ragtui.tui.memory import Memory
-from ragtui.tui.messages import Looked, Opened, RunEnded, ShowDiff, ShowRun, StoreChanged
+from ragtui.tui.messages import Looked, Opened, RunEnded, ShowDiff, ShowRun, ShowTier, StoreChanged
+from ragtui.tui.opening import SCREENS, Opening, screen_maker
 from ragtui.tui.screens.base import OpeningScreen, RagtuiScreen
 from ragtui.tui.themes import DARK, LIGHT, SIXTEEN, THEMES, AsciiFilter, fitting_theme, needs_ascii
 from ragtui.tui.watch import Watch
@@ -30,19 +30,7 @@ if TYPE_CHECKING:
     from textual.filter import LineFilter
 
     from ragtui.lab import Lab
-
-
-_SCREENS = ("start", "corpus", "launch", "live", "trace", "diff")
-
-
-def _screen(module: str, name: str) -> Callable[[], Screen[Any]]:
-    """A mode's screen, imported when it is first opened: an app that shows one screen loads one."""
-
-    def make() -> Screen[Any]:
-        found = getattr(importlib.import_module(f"ragtui.tui.screens.{module}"), name)
-        return cast("Screen[Any]", found())
-
-    return make
+    from ragtui.tui.data.trace import RunLine
 
 
 class RagtuiApp(App[int]):
@@ -51,12 +39,7 @@ class RagtuiApp(App[int]):
     TITLE = "ragtui"
     MODES = {
         "opening": OpeningScreen,
-        "start": _screen("start", "StartScreen"),
-        "corpus": _screen("corpus", "CorpusScreen"),
-        "launch": _screen("launch", "LaunchScreen"),
-        "live": _screen("live", "LiveScreen"),
-        "trace": _screen("trace", "TraceScreen"),
-        "diff": _screen("diff", "DiffScreen"),
+        **{mode: screen_maker(mode) for mode in SCREENS},
     }
     CSS_PATH: ClassVar[Any] = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
@@ -68,9 +51,13 @@ class RagtuiApp(App[int]):
         self._lab: Lab | None = None
         self.memory = Memory(workspace.state)
         self.watch_over = Watch(self)
+        self.opening = Opening(self)
         self._first_mode = mode
         self._ascii = AsciiFilter(enabled=needs_ascii())
         self._without_colour = NoColor()
+        # What happens is told on the line of state, and keys by `?`: no screen needs a rack for notices and tooltips.
+        self._disable_notifications = self._disable_tooltips = True
+        self.runs: tuple[RunLine, ...] = ()
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
@@ -97,7 +84,7 @@ class RagtuiApp(App[int]):
         else:
             # The frame is painted first; what reads data is loaded behind it.
             self.switch_mode("opening")
-            self.call_after_refresh(self._load_first)
+            self.call_after_refresh(self.opening.begin)
 
     @property
     def lab(self) -> Lab:
@@ -110,21 +97,6 @@ class RagtuiApp(App[int]):
 
         self._lab = Lab(self.workspace)
         return self._lab
-
-    def _load_first(self) -> None:
-        mode = self._opening_mode()
-
-        def work() -> None:
-            importlib.import_module("ragtui.lab")
-            importlib.import_module(f"ragtui.tui.screens.{mode}")
-            self.post_message(Opened(mode))
-            # The others are loaded behind it, so that opening them waits for no import; a fault in one of them is
-            # told when it is opened.
-            for name in _SCREENS:
-                with contextlib.suppress(Exception):
-                    importlib.import_module(f"ragtui.tui.screens.{name}")
-
-        self.run_worker(work, name="open", thread=True)
 
     def on_opened(self, message: Opened) -> None:
         """The first screen is loaded; it is shown unless another was asked for meanwhile."""
@@ -142,13 +114,6 @@ class RagtuiApp(App[int]):
         self.action_go("corpus")
         self.tell_screens(StoreChanged)
         self.say(words)
-
-    def _opening_mode(self) -> str:
-        """The start screen for a newcomer, otherwise where the last session ended."""
-        if not self.workspace.corpus.is_dir() or not (self.workspace.store.exists() or self.workspace.reference):
-            return "start"
-        last = self.memory.get("mode", "trace")
-        return last if last in self.MODES and last not in ("start", "opening") else "trace"
 
     def catch_signals(self) -> None:
         """Leave in order when asked to by a signal; the terminal is restored on the way out."""
@@ -230,6 +195,11 @@ class RagtuiApp(App[int]):
         """Compare two runs on the diff screen; `base` None means the baseline."""
         self.action_go("diff")
         self.screen.post_message(ShowDiff(base, new))
+
+    def launch_tier(self, tier: str) -> None:
+        """Go to the launch screen for a run of a tier."""
+        self.action_go("launch")
+        self.screen.post_message(ShowTier(tier))
 
     def show_error(self, error: RagtuiError) -> None:
         """An error as a dialog whose text can be copied; one at a time."""

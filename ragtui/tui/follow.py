@@ -7,25 +7,42 @@ import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol, TypeVar
 
+from ragtui.events import RunEvent
 from ragtui.store.journal import follow
-from ragtui.tui.data.live import LiveTally, LiveView
 
 REPAINT_SECONDS = 0.1
 # A snapshot of a long run takes a while to make; making it may take at most this part of the time.
 _SHARE = 0.2
 
 
-def follow_run(path: Path, tell: Callable[[LiveView], None], cancelled: Callable[[], bool]) -> None:
-    """Follow the journal until the run is over or `cancelled()`; `tell` gets snapshots, the last one always.
+View = TypeVar("View")
+Seen = TypeVar("Seen", covariant=True)
+
+
+class Tally(Protocol[Seen]):
+    """Takes every event of one journal in order and gives a snapshot when asked."""
+
+    def add(self, event: RunEvent) -> None:
+        """Take one event."""
+
+    def end(self) -> None:
+        """Nothing more comes."""
+
+    def view(self) -> Seen | None:
+        """The snapshot; None while there is nothing to show."""
+
+
+def follow_run(path: Path, tell: Callable[[View], None], cancelled: Callable[[], bool], tally: Tally[View]) -> None:
+    """Follow the journal until the run is over or `cancelled()`; `tell` gets the tally's views, the last one always.
 
     Raises StoreUnavailable where the journal cannot be read, DamagedJournal with file and line.
     """
-    asyncio.run(_follow(path, tell, cancelled))
+    asyncio.run(_follow(path, tell, cancelled, tally))
 
 
-async def _follow(path: Path, tell: Callable[[LiveView], None], cancelled: Callable[[], bool]) -> None:
-    tally = LiveTally()
+async def _follow(path: Path, tell: Callable[[View], None], cancelled: Callable[[], bool], tally: Tally[View]) -> None:
     dirty = asyncio.Event()
 
     async def read() -> None:
@@ -55,7 +72,7 @@ async def _follow(path: Path, tell: Callable[[LiveView], None], cancelled: Calla
             await reader
 
 
-def _tell(tally: LiveTally, tell: Callable[[LiveView], None]) -> None:
+def _tell(tally: Tally[View], tell: Callable[[View], None]) -> None:
     view = tally.view()
     if view is not None:
         tell(view)

@@ -96,6 +96,14 @@ class ShowRun(Message, bubble=False):
         super().__init__()
 
 
+class ShowTier(Message, bubble=False):
+    """Posted to the launch screen: choose this tier."""
+
+    def __init__(self, tier: str) -> None:
+        self.tier = tier
+        super().__init__()
+
+
 class ShowDiff(Message, bubble=False):
     """Posted to the diff screen: compare `base` (None: the run's baseline) with `new`."""
 

@@ -38,7 +38,9 @@ class StartedRun:
         """The run that it printed when it ended; empty where it printed none."""
         with contextlib.suppress(OSError, ValueError):
             found = json.loads(self._output.read_bytes())
-            return str(found.get("run_id", "")) if isinstance(found, dict) else ""
+            rows = found.get("rows", []) if isinstance(found, dict) else []
+            # A matrix prints its table: the last row's run stands for it.
+            return str(found.get("run_id", "") or next((row.get("run_id", "") for row in reversed(rows)), ""))
         return ""
 
     def tidy(self) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
+from ragtui.analysis.points import check_points, grid, holdout
+from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.statistics import holm
-from ragtui.analysis.sweep import ablations, best_of, earnings, grid, holdout
+from ragtui.analysis.sweep import ablations, best_of, earnings
 from ragtui.errors import ComparisonRefused, InvalidInput
 from ragtui.experiment.editing import edit
 from ragtui.experiment.presets import preset
 from ragtui.experiment.validate import check_plan
+from ragtui.trace import CaseError
 from tests.analysis.factory import PLAN, make_case, ranks_run
 
 
@@ -87,6 +91,52 @@ def test_the_best_of_many_says_whether_it_differs() -> None:
         best_of(present, {}, "RR")
 
 
+def failing(run: RecordedRun, places: range) -> RecordedRun:
+    """The run with errors at these places."""
+    replace = msgspec.structs.replace
+    traces = [
+        replace(trace, status="error", error=CaseError("failed", "boom"), scores=dict.fromkeys(trace.scores))
+        if trace.index in places else trace
+        for trace in run.traces
+    ]  # fmt: skip
+    return replace(run, run_id="flaky", traces=tuple(traces))
+
+
+def test_a_point_that_fails_on_the_hard_questions_is_not_the_best() -> None:
+    good = ranks_run([1] * 9 + [2])
+    flaky = failing(ranks_run([1] * 10), range(3, 10))
+    sweep = best_of(good, {"flaky": flaky, "good": good}, "RR")
+    assert sweep.best == "good"
+    assert [(point.value.value, point.value.n, point.lacking) for point in sweep.points] == [(1, 3, 7), (0.95, 10, 0)]
+    assert sweep.notes[1] == (
+        "Cases failed or never finished in flaky (7, run flaky), so that they were not chosen from; "
+        "`ragtui resume` tries them again."
+    )
+    unfinished = msgspec.structs.replace(flaky, traces=flaky.traces[:3])
+    assert best_of(good, {"flaky": unfinished, "good": good}, "RR").best == "good"
+    # Where every point lacks cases, those that all of them score decide.
+    worse = failing(ranks_run([2, 1, 1] + [1] * 7), range(9, 10))
+    assert best_of(good, {"worse": worse, "flaky": flaky}, "RR").best == "flaky"
+
+
+def test_a_best_point_that_is_worse_than_the_present_plan_is_said_to_be() -> None:
+    sweep = best_of(ranks_run([1] * 10), {"bad": ranks_run([None] * 10), "worse": ranks_run([None] * 10)}, "RR")
+    assert (sweep.best, sweep.distinguishable) == ("bad", True)
+    assert sweep.notes[0].startswith("No point beats the present plan: the best of them, bad, changes RR by -1.0000 [")
+
+
+def test_points_that_cannot_be_compared_are_refused_before_anything_runs() -> None:
+    check_points(PLAN, {"k": edit(PLAN, ["retrieval.fusion.rank_constant=1"])}, "P@5")
+    finer = {"size=60": edit(PLAN, ["chunking.size=60"])}
+    check_points(PLAN, finer, "nDCG@10")
+    with pytest.raises(InvalidInput, match=r"size=60 has other chunks than the plan, and P@5, which decides"):
+        check_points(PLAN, finer, "P@5")
+    with pytest.raises(InvalidInput, match="limit=3 asks other questions than the plan"):
+        check_points(PLAN, {"limit=3": edit(PLAN, ["evaluation.limit=3"])}, "RR")
+    with pytest.raises(ComparisonRefused, match="P@5 counts chunks, and the points have different chunk sets"):
+        best_of(ranks_run([1]), {"finer": ranks_run([1], chunk_set_id="finer")}, "P@5")
+
+
 def test_noise_is_not_called_better() -> None:
     source = np.random.default_rng(2)
     present = ranks_run(source.integers(1, 8, 80).tolist())
@@ -114,6 +164,6 @@ def test_a_fraction_is_drawn_by_id() -> None:
     assert (choose, report) == holdout(cases, "0.3", seed=4)
     assert report != holdout(cases, 0.3, seed=5)[1]
     assert set(choose) | set(report) == {case.id for case in cases}
-    for part in ("nope", 0.0, 1.0, "t"):
+    for part in ("nope", 0.0, 1.0, "t", "nan", "inf", "-inf", "-0.5", "1e9"):
         with pytest.raises(InvalidInput, match=r"^Holding out .* cases to report on\.$"):
             holdout(cases, part)

@@ -103,6 +103,29 @@ def test_heading_paths() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("# C#\n\nbody", "C#"),
+        ("# C# ##\n\nbody", "C#"),
+        ("# A\n\n```\n~~~\n# no\n```\n\n# B\n\nbody", "B"),
+        ("# A\n\n````\n```\n# no\n````\n\n# B\n\nbody", "B"),
+        ("# A\n\n```\n# no\n````\n\n# B\n\nbody", "B"),
+        ("# A\n\n```inline``` code\n\n# B\n\nbody", "B"),
+        ("# A\n\n~~~ `text`\n# no\n~~~\n\nbody", "A"),
+        ("# A\n\n```\n# no\n``` text\n# no\nbody", "A"),
+        ("# A\n####\n#no\nbody", "A"),
+    ],
+)
+def test_what_is_a_heading_and_what_is_code(text: str, path: str) -> None:
+    assert heading_paths(text, [text.index("body")]) == [path]
+
+
+def test_a_long_heading_takes_no_longer_than_its_length() -> None:
+    text = f"# a{' ' * 1_000_000}b\n\nbody"
+    assert len(heading_paths(text, [text.index("body")])[0]) == 1_000_002
+
+
 def test_indexed_texts_carry_the_heading_path() -> None:
     text = "# Stoves\n\n## Fuel\n\n" + "kerosene burns clean. " * 8
     with_paths = chunked({"a": text}, Chunking(size=100))

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ragtui.analysis.contrast import MeasureChange
+from ragtui.analysis.points import grid, holdout
 from ragtui.analysis.recorded import RecordedRun
-from ragtui.analysis.sweep import ablations, best_of, earnings, grid, holdout
+from ragtui.analysis.sweep import ablations, best_of, earnings
 from ragtui.experiment.editing import edit
 from ragtui.experiment.plan import Plan
 from ragtui.experiment.presets import preset

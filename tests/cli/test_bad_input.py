@@ -66,8 +66,16 @@ def test_no_workspace(tmp_path: Path, call: Call) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("corpus = 3", "ragtui.toml: Expected `str`, got `int`"),
-        ("corpsu = 'x'", "ragtui.toml: Object contains unknown field `corpsu`"),
+        ("corpus = 3", "ragtui.toml:1: Expected `str`, got `int` at `corpus`."),
+        ("store = 'a'\ncorpsu = 'x'", "ragtui.toml:2: unknown field corpsu (did you mean corpus?)."),
+        (
+            "corpsu = 'x'\n[profiles.a]\nkind = 'ollama'\nbach = 3\ntimeout = 'long'\n[profiles.b]\nmodel = 'm'",
+            "4 problems in ragtui.toml.\n  ragtui.toml:1: unknown field corpsu (did you mean corpus?).\n"
+            "  ragtui.toml:4: unknown field profiles.a.bach (did you mean profiles.a.batch?).\n"
+            "  ragtui.toml:5: Expected `float`, got `str` at `profiles.a.timeout`.\n"
+            "  ragtui.toml:6: Object missing required field `profiles.b.kind`.\n",
+        ),
+        ("[profiles.a]\nkind = 'olama'", "ragtui.toml:2: Invalid enum value 'olama' at `profiles.a.kind`."),
         ("corpus = ", "ragtui.toml"),
     ],
 )
@@ -377,6 +385,10 @@ def test_a_retriever_that_raises_now_and_then(workspace: Path) -> None:
     assert len(rest) == errors - 1
     assert (first["case"], first["kind"]) == ("q-003", "retriever_failed")
     assert first["message"] == "channel 'own' raised ValueError: no index\x1b[31m"
+    told = ragtui(workspace, "show", "latest")
+    assert told.stdout.startswith("! completed with errors")
+    assert f"{errors} errors: ragtui show" in told.stdout
+    assert "! with errors" in ragtui(workspace, "runs").stdout
     # Mended, only what failed is done again.
     mended = f"def retrieve(query, depth):\n{found}"
     resumed = ragtui(own(workspace, mended), "resume", "latest", "--json")

@@ -13,7 +13,7 @@ from ragtui.analysis.summary import misses
 from ragtui.lab import open_lab
 from ragtui.store.gate import Gate
 from tests.cli.conftest import Call
-from tests.workshop import make_workspace, sample_goldens, write_suite
+from tests.workshop import make_workspace, ragtui, sample_goldens, write_suite
 
 ESTIMATE = {"value", "n", "low", "high"}
 
@@ -236,7 +236,7 @@ def test_verify(recorded: Path, tmp_path: Path, call: Call) -> None:
     told = call(copy, "verify", run_id)
     assert told.code == 1
     assert "q-003: RR is recorded as 0.5, recomputed as 1.0" in told.err
-    assert "1 numbers differ" in told.out
+    assert "1 number differs" in told.out
     tamper(copy, "UPDATE chunks SET doc = 'beacon-notes' WHERE doc = 'diesel-notes'")
     assert call(copy, "verify", run_id).code == 1
 
@@ -383,3 +383,43 @@ def test_prune_spares_baselines(workspace: Path, call: Call) -> None:
     call(workspace, "prune", "--keep", "0", "--yes")
     assert [row["run_id"] for row in call(workspace, "runs", "--json").json["runs"]] == [first]
     assert call(workspace, "show", "baseline", "--json").json["run_id"] == first
+
+
+def test_a_run_in_which_every_case_failed_is_not_called_fine(workspace: Path) -> None:
+    (workspace / "my_search.py").write_text(
+        "def retrieve(query, depth):\n    raise ValueError('no index')\n\nretrieve.identity = '1'\n"
+    )
+    told = ragtui(workspace, "run", "own.toml")
+    assert told.returncode == 7
+    assert told.stdout.startswith("! completed with errors")
+    assert "40 errors: ragtui show" in told.stdout
+    assert "40 of 40 cases failed.\n  Why: ragtui show" in told.stderr
+    assert "Try them again: ragtui resume" in told.stderr
+    assert json.loads(ragtui(workspace, "show", "--json").stdout)["status"] == "completed"
+
+
+def test_the_reasons_of_a_verdict_are_told_once(workspace: Path, call: Call) -> None:
+    base = call(workspace, "run", "bm25", "--json").json["run_id"]
+    # One result each, so that most of what the base finds is lost.
+    worse = ["retrieval.channels.bm25.depth=1", "retrieval.channels.bm25.min_score=99"]
+    new = call(workspace, "run", "bm25", "--set", worse[0], "--set", worse[1], "--json").json["run_id"]
+    failed = call(workspace, "compare", base, new)
+    assert failed.code == 1
+    assert "✗ FAIL\n  nDCG@10 lost" in failed.out
+    assert failed.err.startswith(
+        f"ragtui: the gate failed: {new} is worse than {base}.\n  Look at a question that was "
+    )
+    assert "lost 0" not in failed.err + failed.out.partition("✗ FAIL")[0]
+    asked = failed.err.rpartition(f"ragtui trace {new} ")[2].strip()
+    assert call(workspace, "trace", new, asked).code == 0
+    plain = call(workspace, "compare", base, new, "--json")
+    assert plain.json["reasons"][0].startswith("nDCG@10 lost")
+    assert "nDCG@10" not in plain.err
+
+    other = call(workspace, "run", "hybrid", "--json").json["run_id"]
+    unclear = call(workspace, "compare", base, other)
+    assert (unclear.code, unclear.err) == (0, "")
+    assert "? INCONCLUSIVE" in unclear.out
+    strict = call(workspace, "compare", base, other, "--strict")
+    assert strict.code == 6
+    assert strict.err.startswith("ragtui: the comparison is inconclusive, and --strict wants a decision.\n")

@@ -43,7 +43,9 @@ def commands(group: object, path: str = "") -> dict[str, object]:
     for name, command in getattr(group, "commands", {}).items():
         full = f"{path} {name}".strip()
         inner = commands(command, full)
-        found |= inner or {full: command}
+        # A group that does something by itself needs its example too.
+        alone = not inner or getattr(command, "invoke_without_command", False)
+        found |= inner | ({full: command} if alone else {})
     return found
 
 

@@ -14,13 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ragtui
-from ragtui.artifacts.recipes import canonical
+from ragtui.artifacts.bm25 import text_analyzer
+from ragtui.artifacts.recipes import Lexical, canonical
 from ragtui.errors import InvalidInput
 from ragtui.experiment.editing import edit, plan_from, read_plan
 from ragtui.experiment.plan import Channel, Floor, Plan, Provenance
 from ragtui.experiment.presets import PRESETS, preset
 from ragtui.experiment.specification import bind, decode, differences, encode
-from ragtui.experiment.validate import LANGUAGES, InvalidPlan, check_plan, measures_of
+from ragtui.experiment.validate import LANGUAGES, WITHOUT_STOP_WORDS, InvalidPlan, check_plan, measures_of
 from ragtui.ids import content_id
 from ragtui.inputs.corpus import document, snapshot
 from ragtui.inputs.evaluation import evaluation_set, freeze
@@ -238,6 +239,20 @@ def test_all_faults_at_once() -> None:
     assert "lexical.language: 'inglish' has no stemmer. Did you mean 'english'?" in text
     assert "retrieval.floor.score: 'rrf' is no score here (scores: fused, lexical, semantic, own, fused)." in text
     assert caught.value.as_dict()["faults"] == caught.value.faults
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_language_has_a_stemmer_and_stop_words_or_a_plan_fault(language: str) -> None:
+    text_analyzer(Lexical(language=language, bigrams="off"))
+    plan = edit(preset("bm25"), [f"lexical.language={language}", "lexical.stop_words=true"])
+    if language in WITHOUT_STOP_WORDS:
+        with pytest.raises(InvalidPlan, match=f"no list of stop words for '{language}'"):
+            check_plan(plan)
+        with pytest.raises(ValueError, match="stop word list"):
+            text_analyzer(Lexical(language=language, stop_words=True, bigrams="off"))
+    else:
+        check_plan(plan)
+        text_analyzer(Lexical(language=language, stop_words=True, bigrams="off"))
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_the_command_writes_once_and_tells(tmp_path: Path, capsys: pytest.Captur
     assert main(command) == 0
     out, err = capsys.readouterr()
     assert out == "3 documents, goldens: core 1, 1 of 2 judgments\n"
-    assert "1 judgments name a document that is not there" in err
+    assert "1 judgment of a document that is not there" in err
     assert "\x1b" not in err
     assert main(["-w", str(tmp_path / "out"), "corpus", "check"]) == 0
     assert main(command) == 2
@@ -133,7 +133,7 @@ def test_a_corpus_of_other_files_is_not_mixed_in_unasked(tmp_path: Path) -> None
     folder = beir_folder(tmp_path / "in", DOCS, QUERIES, {"test": [("q1", "d1", 1)]})
     (tmp_path / "out" / "corpus").mkdir(parents=True)
     (tmp_path / "out" / "corpus" / "mine.md").write_text("# Mine")
-    with pytest.raises(InvalidInput, match="already holds 1 files"):
+    with pytest.raises(InvalidInput, match="already holds 1 file,"):
         Imported(beir_source(folder), tmp_path / "out")
     assert Imported(beir_source(folder), tmp_path / "out", force=True).corpus.ordinals.keys() == {*DOCS, "mine"}
 

@@ -62,8 +62,8 @@ def test_promptfoo_assertions_become_patterns(tmp_path: Path) -> None:
     assert first.must_not_include == (r"cold \(iced\)",)
     assert (second.expect_refusal, second.query) == (True, "what is snow?")
     assert found.report.remarks == [
-        "1 assertions of kind 'llm-rubric' were left out: goldens check words by patterns.",
-        "1 assertions of kind 'regex' were left out: goldens check words by patterns.",
+        "Left out: 1 assertion of kind 'llm-rubric'; goldens check words by patterns.",
+        "Left out: 1 assertion of kind 'regex'; goldens check words by patterns.",
     ]
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from ragtui.analysis.compare import compare
+from ragtui.analysis.progress import Progress
 from ragtui.analysis.recorded import decode_recorded
 from ragtui.artifacts.chunking import cut
 from ragtui.artifacts.recipes import Chunking
-from ragtui.errors import InvalidInput, RagtuiError
+from ragtui.cli.display import PlainDisplay
+from ragtui.errors import InvalidInput
 from ragtui.experiment.editing import edit, read_plan
 from ragtui.experiment.presets import preset
 from ragtui.experiment.specification import decode
@@ -30,15 +29,15 @@ from ragtui.inputs.formats.trec_collection import trec_source
 from ragtui.inputs.formats.writing import write_workspace
 from ragtui.inputs.goldens import read_suites
 from ragtui.inputs.patterns import matches
-from ragtui.inputs.text import printable
+from ragtui.inputs.starting import first_goldens
 from ragtui.metrics.measure import parse_measure
-from ragtui.providers.chat_wire import OllamaChat, OpenAiChat
-from ragtui.providers.faults import refusal_detail
-from ragtui.providers.patience import retry_after
+from ragtui.reports.baseline import baseline_json
 from ragtui.reports.tables import csv_table
 from ragtui.reports.trec import trec_run as escaped_run
 from ragtui.settings import open_workspace
+from ragtui.store.lines import read_from
 from ragtui.store.store import Store
+from tests.fuzz import servers
 
 Target = Callable[[bytes, Path], None]
 
@@ -82,6 +81,19 @@ def document(data: bytes, folder: Path) -> None:
         assert 0 <= start < end <= len(documents[0].text)
 
 
+def text_document(data: bytes, folder: Path) -> None:
+    """A plain text, as a workspace begins: its first questions are goldens without a fault."""
+    _file(folder, "corpus/Mein Text.txt", data)
+    documents, problems = read_corpus(folder / "corpus")
+    if problems:
+        return
+    _file(folder, "goldens/core.jsonl", first_goldens(documents).encode())
+    placed, problems = read_suites(folder / "goldens")
+    assert not problems, problems
+    _, problems = freeze(placed, snapshot(documents))
+    assert not problems, problems
+
+
 def goldens(data: bytes, folder: Path) -> None:
     """A suite, bound to a corpus."""
     _file(folder, "corpus/tea.md", b"# Tea\n\nThree minutes in a kettle.\n")
@@ -111,6 +123,11 @@ def plan_json(data: bytes, folder: Path) -> None:
     check_plan(read_plan(_file(folder, "plan.json", data))[0])
 
 
+def plan_python(data: bytes, folder: Path) -> None:
+    """A plan in Python: a seed does nothing but build one, and small damages make no program of it."""
+    check_plan(read_plan(_file(folder, "plan.py", data))[0])
+
+
 def plan_edit(data: bytes, folder: Path) -> None:
     """`--set`."""
     check_plan(edit(preset("hybrid"), data.decode("utf-8", "replace").splitlines()))
@@ -133,6 +150,26 @@ def exported_run(data: bytes, folder: Path) -> None:
     compare(run, run)
     csv_table(run)
     escaped_run(run, escape=True)
+
+
+def baseline(data: bytes, folder: Path) -> None:
+    """A baseline as reviewable text, written again and read back."""
+    run = decode_recorded(data, "main.json")
+    again = decode_recorded(baseline_json(run), "again.json")
+    assert compare(run, again).verdict == compare(run, run).verdict
+
+
+def live_journal(data: bytes, folder: Path) -> None:
+    """A journal as a viewer follows it, line by line."""
+    path = _file(folder, "journal/abc.jsonl", data)
+    progress = Progress()
+    display = PlainDisplay(write=lambda line: None)
+    for event in read_from(path)[0]:
+        progress.add(event)
+        display.show(event)
+    progress.line()
+    progress.intervals()
+    display.close()
 
 
 def journal(data: bytes, folder: Path) -> None:
@@ -172,10 +209,29 @@ def trec(data: bytes, folder: Path) -> None:
 
 def table(data: bytes, folder: Path) -> None:
     """Two CSV files parted by a line of `====`."""
+    _table(data, folder, ".csv")
+
+
+def _table(data: bytes, folder: Path, suffix: str) -> None:
     questions, docs = _parts(data, 2)
-    _file(folder, "in/questions.csv", questions)
-    _file(folder, "in/documents.csv", docs)
+    _file(folder, f"in/questions{suffix}", questions)
+    _file(folder, f"in/documents{suffix}", docs)
     _import(table_source(folder / "in", None, Columns()), folder)
+
+
+def table_tabs(data: bytes, folder: Path) -> None:
+    """Two TSV files parted by a line of `====`."""
+    _table(data, folder, ".tsv")
+
+
+def table_lines(data: bytes, folder: Path) -> None:
+    """Two JSON Lines files parted by a line of `====`."""
+    _table(data, folder, ".jsonl")
+
+
+def table_list(data: bytes, folder: Path) -> None:
+    """Two JSON lists parted by a line of `====`."""
+    _table(data, folder, ".json")
 
 
 def squad(data: bytes, folder: Path) -> None:
@@ -203,71 +259,6 @@ def llamaindex(data: bytes, folder: Path) -> None:
     _import(llamaindex_source(_file(folder, "data.json", data)), folder)
 
 
-def refusal(data: bytes, folder: Path) -> None:
-    """What a server says of its refusal: inert, short, without the key."""
-    said = refusal_detail(data, "sk-canary")
-    assert "sk-canary" not in said
-    assert said == printable(said)
-    assert len(said) < 300
-
-
-def wait_header(data: bytes, folder: Path) -> None:
-    """`Retry-After`."""
-    seconds = retry_after(data.decode("latin-1"))
-    assert seconds is None or 0 <= seconds <= 120
-
-
-class _Answering:
-    """An HTTP transport that gives one body as the answer to everything."""
-
-    def __init__(self, body: bytes) -> None:
-        import httpx
-
-        self.transport = httpx.MockTransport(lambda request: httpx.Response(200, stream=httpx.ByteStream(body)))
-
-
-def _embeds(kind: Any, data: bytes, folder: Path) -> None:
-    """Whatever a server answers, vectors are what was asked for or a message."""
-    from ragtui.providers.embeddings import ServerEmbedder
-    from ragtui.providers.http import ProviderClient
-    from ragtui.settings import Profile
-
-    profile = Profile(kind=kind, model="toy", url="http://127.0.0.1:9", retries=0)
-    client = ProviderClient(profile, "toy", transport=_Answering(data).transport)
-    embedder = ServerEmbedder(profile, "toy", folder / "cache", client=client)
-    vectors = embedder.embed(["one"], "query")
-    assert vectors.shape == (1, embedder.identity.dimensions)
-    assert abs(float((vectors**2).sum()) - 1) < 1e-5
-
-
-def openai_answer(data: bytes, folder: Path) -> None:
-    """An answer of `/v1/embeddings`."""
-    _embeds("openai", data, folder)
-
-
-def chat_lines(data: bytes, folder: Path) -> None:
-    """The lines of a streamed reply, in both dialects."""
-    for line in data.decode("utf-8", "replace").split("\n"):
-        for wire in (OpenAiChat(), OllamaChat()):
-            with contextlib.suppress(RagtuiError):
-                wire.piece(line)
-
-
-def stream(data: bytes, folder: Path) -> None:
-    """A streamed answer."""
-    from ragtui.providers.http import ProviderClient
-    from ragtui.settings import Profile
-
-    async def read() -> None:
-        profile = Profile(kind="openai", model="toy", url="http://127.0.0.1:9", retries=0)
-        client = ProviderClient(profile, "toy", transport=_Answering(data).transport)
-        async for line in client.stream_lines("/chat", {}):
-            assert "\n" not in line
-        await client.aclose()
-
-    asyncio.run(read())
-
-
 def _parts(data: bytes, count: int) -> list[bytes]:
     parts = data.split(b"\n====\n")
     if len(parts) < count:
@@ -278,8 +269,10 @@ def _parts(data: bytes, count: int) -> list[bytes]:
 TARGETS: dict[str, Target] = {
     target.__name__: target
     for target in (
-        corpus_lines, document, goldens, pattern, settings, plan_toml, plan_json, plan_edit, measure, specification,
-        exported_run, qrels, trec_run, beir, trec, table, squad, promptfoo, promptfoo_yaml, ragas, llamaindex, refusal,
-        wait_header, openai_answer, stream, chat_lines, journal,
+        corpus_lines, document, text_document, goldens, pattern, settings, plan_toml, plan_json, plan_python, plan_edit,
+        measure, specification, exported_run, baseline, journal, live_journal, qrels, trec_run, beir, trec, table,
+        table_tabs, table_lines, table_list, squad, promptfoo, promptfoo_yaml, ragas, llamaindex, servers.refusal,
+        servers.wait_header, servers.openai_answer, servers.ollama_answer, servers.model_list, servers.retriever_answer,
+        servers.stream, servers.chat_lines, servers.chat_reply, servers.verdict,
     )
 }  # fmt: skip

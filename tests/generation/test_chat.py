@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 
 from ragtui.analysis.recorded import RecordedRun
+from ragtui.analysis.usage import usage_by_mode
 from ragtui.errors import ProviderUnavailable, RagtuiError
+from ragtui.events import Notice
 from ragtui.experiment.generation import Budget
-from ragtui.lab import Lab
+from ragtui.lab import Lab, Spending
 from ragtui.providers.chat import ChatGenerator
+from ragtui.providers.chat_wire import WARM_UP, warms_up
 from ragtui.providers.protocols import ChatRequest, Message
 from ragtui.providers.select import generator_named
 from ragtui.settings import Profile
@@ -71,7 +74,8 @@ def test_both_apis_give_the_same_numbers(folder: Path, kind: str, script: Script
 def test_openai_is_asked_for_reproducible_answers_and_counts(folder: Path) -> None:
     with ScriptedServer(openai()) as server:
         run = ran(served(folder, server), generating("oracle", "noretrieval"), fresh=True)
-        bodies = [request.body for request in server.posts()]
+        warm_up, *bodies = [request.body for request in server.posts()]
+    assert (warm_up["max_tokens"], warm_up["messages"][0]["content"]) == (1, WARM_UP), "it is thrown away"
     assert len(bodies) == len(run.cases) == 40
     assert all(body["temperature"] == 0 and body["seed"] == 0 and body["stream"] for body in bodies)
     assert all(body["stream_options"] == {"include_usage": True} and body["max_tokens"] == 1024 for body in bodies)
@@ -178,8 +182,55 @@ def test_patience_is_the_servers(folder: Path) -> None:
     ]
     with ScriptedServer(then(busy, openai())) as server:
         run = ran(served(folder, server, retries=4), generating("e2e", rewrite=False), fresh=True)
-        assert len(server.posts()) == len(run.cases) + 2
+        assert len(server.posts()) == len(run.cases) + 2 + 1, "one of them is the warm-up"
     assert not errors(run)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "warm"),
+    [
+        ({}, "openai", True),
+        ({"warm_up": False}, "openai", False),
+        ({"input_price": 1.0}, "openai", False),
+        ({"input_price": 1.0, "warm_up": True}, "openai", True),
+        ({}, "ollama", True),
+        ({"warm_up": False}, "ollama", False),
+    ],
+)
+def test_a_first_answer_is_thrown_away_where_it_costs_nothing(
+    folder: Path, changes: dict[str, Any], kind: str, warm: bool
+) -> None:
+    with ScriptedServer(ollama() if kind == "ollama" else openai()) as server:
+        run = ran(served(folder, server, kind, **changes), generating("noretrieval"), fresh=True)
+        chats = [request.body for request in server.posts() if "messages" in request.body]
+    assert len(chats) == len(run.cases) + warm
+    assert [body["messages"][0]["content"] == WARM_UP for body in chats] == [True] * warm + [False] * len(run.cases)
+    assert not errors(run)
+    replies = usage_by_mode(run)["noretrieval"].fresh.replies
+    assert replies == len(run.cases), "it is in no count"
+
+
+def test_a_server_elsewhere_is_not_warmed_up_unless_asked() -> None:
+    for url, warm in (
+        ("https://api.example.com/v1", False), ("https://127.0.0.1:8000", True), ("http://localhost:8080/v1", True),
+        ("http://[::1]:1", True), ("http://10.0.0.7:8000", False), ("", False),
+    ):  # fmt: skip
+        assert warms_up(Profile(kind="openai", url=url, insecure=True)) == warm
+        assert warms_up(Profile(kind="openai", url=url, warm_up=True))
+
+
+def test_a_warm_up_that_fails_is_a_notice(folder: Path) -> None:
+    with ScriptedServer(then([Reply.json({"error": "max_tokens is too small"}, 400)], openai())) as server:
+        lab = served(folder, server)
+        specification = lab.bind(generating("noretrieval"))
+
+        async def notices() -> list[str]:
+            events = lab.events(specification, spending=Spending(fresh=True))
+            return [event.message async for event in events if isinstance(event, Notice)]
+
+        told = asyncio.run(notices())
+    assert [message for message in told if "warm-up failed" in message and "max_tokens is too small" in message]
+    assert not errors(lab.recorded("latest"))
 
 
 def test_a_deadline_a_case(folder: Path) -> None:

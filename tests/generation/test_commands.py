@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.generation.chat_server import asked, ollama, openai
+from tests.generation.chat_server import asked, ollama, openai, spoken
 from tests.generation.station import TANKS, reads, station
 from tests.providers.scripted_server import Reply, Request, ScriptedServer
 from tests.workshop import journal_of, ragtui, reported_cases, start, wait_for_lines
@@ -96,6 +96,7 @@ def test_all_modes_against_a_server(folder: Path, profile: str) -> None:
         calls = len(server.posts())
         shown = ragtui(folder, "show", "latest")
         assert "What it took" in shown.stdout
+        assert "Differences by tag" in shown.stdout
         replayed = result(folder, "generate", "bm25", "--model", profile, "--all-modes", "--repeats", "2")
         warm_up = 2 if profile == "local" else 0
         assert len(server.posts()) == calls + warm_up, "every answer was paid for"
@@ -105,6 +106,12 @@ def test_all_modes_against_a_server(folder: Path, profile: str) -> None:
         trace = ragtui(folder, "trace", "latest", "diesel-litres@e2e#1")
         assert "Prompt, as sent" in trace.stdout
         assert "(replayed)" in trace.stdout
+        modes = trace.stdout.partition("All modes")[2].partition("Measures")[0]
+        shown = [line.split()[:3] for line in modes.splitlines() if "tank" in line or "know" in line]
+        assert shown == [
+            ["oracle", "1", "✓"], ["e2e", "1", "✓"], ["noretrieval", "1", "✗"], ["mock", "1", "✓"],
+            ["oracle", "2", "✓"], ["e2e", "2", "✓"], ["noretrieval", "2", "✗"],
+        ]  # fmt: skip
 
 
 def test_kill_nine_loses_nothing_and_resume_asks_only_for_the_rest(folder: Path) -> None:
@@ -166,11 +173,26 @@ def test_before_spending(folder: Path) -> None:
         assert [row["model"] for row in matrix["estimate"]] == ["toy"] * 3 + ["mock"] * 3
         stopped = ragtui(folder, "generate", "bm25", "--model", "toy", "--max-calls", "7", "--json")
         assert stopped.returncode == 130
+        assert "cases: 7 calls were made, as many as --max-calls allows." in stopped.stderr
         assert len(server.posts()) == 7
+        again = ragtui(folder, "resume", "latest", "--max-calls", "5")
+        assert again.returncode == 130
+        assert len(server.posts()) == 12
         assert result(folder, "resume", "latest")["status"] == "completed"
+        listed = result(folder, "runs")["runs"]
         costly = ragtui(folder, "generate", "bm25", "--model", "local", "--max-cost", "1")
         assert costly.returncode == 2
         assert "input_price" in costly.stderr
+        assert result(folder, "runs")["runs"] == listed, "nothing was begun"
+        cheap = ragtui(folder, "generate", "bm25", "--model", "toy", "--fresh", "--max-cost", "0.01")
+        assert cheap.returncode == 130
+        assert "the next call might exceed --max-cost." in cheap.stderr
+        begun = json.loads(ragtui(folder, "show", "latest", "--json").stdout)
+        assert 0 < begun["usage"]["e2e"]["fresh"]["cost"] <= 0.01
+        before = len(server.posts())
+        anew = result(folder, "resume", "latest", "--fresh")
+        assert anew["usage"]["e2e"]["replayed"]["replies"] == 0
+        assert len(server.posts()) > before
 
 
 def test_only_errors_are_retried(folder: Path) -> None:
@@ -192,6 +214,41 @@ def test_only_errors_are_retried(folder: Path) -> None:
     assert mended["run_id"] == failed["run_id"]
     assert mended["counts"]["errors"] == 0
     assert mended["attempts"] == 2
+
+
+def test_a_server_whose_every_answer_is_cut_off(folder: Path) -> None:
+    with ScriptedServer(openai(reply=lambda chat, text: spoken(text[:5], chat, finish="length"))) as server:
+        configure(folder, server.url)
+        done = ragtui(folder, "generate", "bm25", "--model", "toy", "--repeats", "1", "--no-rewrite")
+    assert done.returncode == 7
+    assert done.stdout.startswith("! completed with errors")
+    assert "No case has an answer that can be measured." in done.stdout
+    assert "20 of 20 cases failed." in done.stderr
+    trace = ragtui(folder, "trace", "latest", "diesel-litres").stdout
+    assert "✗ length: the answer was cut off at the limit of tokens" in trace
+    assert "none: the case failed" in trace
+    matrix = ragtui(folder, "show", "latest", "--json")
+    assert json.loads(matrix.stdout)["measures"]["correctness"] == {"value": None, "n": 0, "low": 0, "high": 1}
+
+
+def test_how_often_answers_are_unstable_has_a_ceiling(folder: Path) -> None:
+    asked_before: dict[str, int] = {}
+
+    def wavers(chat: Any) -> str:
+        question = chat.messages[-1].content
+        asked_before[question] = asked_before.get(question, 0) + 1
+        return "It holds 7 litres." if asked_before[question] == 1 and "the diesel" in question else reads(chat)
+
+    with ScriptedServer(openai(wavers)) as server:
+        configure(folder, server.url)
+        arguments = ("generate", "bm25", "--model", "toy", "--repeats", "2", "--no-rewrite")
+        assert ragtui(folder, *arguments, "--min", "unstableRate=0.1").returncode == 0
+        done = ragtui(folder, *arguments, "--min", "unstableRate=0.04")
+        assert done.returncode == 1
+        assert "unstableRate is 0.0500, above 0.04" in done.stderr
+        once = ragtui(folder, *arguments[:-2], "1", "--min", "unstableRate=0.1")
+        assert once.returncode == 2
+        assert "the plan does not report unstableRate" in once.stderr
 
 
 @pytest.mark.parametrize(
@@ -296,6 +353,12 @@ def test_the_matrix_and_a_support_question(folder: Path) -> None:
         absent = ragtui(folder, "matrix", "--models", "absent,mock", "--specs", "bm25", "--limit", "5")
         assert absent.returncode == 4
         assert "There is no model 'absent'" in absent.stderr
+        kept = (folder / "goldens" / "baselines" / "matrix.json").read_bytes()
+        faulty = ragtui(folder, "matrix", "--models", "absent,mock", "--specs", "bm25", "--limit", "5", "--promote")
+        assert faulty.returncode == 7
+        assert "1.000" in faulty.stdout, "what was measured is shown all the same"
+        assert "the table was not promoted" in faulty.stderr
+        assert (folder / "goldens" / "baselines" / "matrix.json").read_bytes() == kept
     value = found["rows"][0]["cells"]["e2e"]["correctness"]["value"]
     at = result(folder, "matrix", "lookup", "toy", "--correctness", str(value))["lookup"][0]
     assert at["verdict"] == "at its ceiling"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from ragtui.analysis.answer_marks import marks_of
 from ragtui.experiment.generation import Budget, Generation, Prompt, generation_faults
 from ragtui.inputs.evaluation import EvaluationCase, Span
 from ragtui.inputs.goldens import Turn
+from ragtui.inputs.patterns import matches
+from ragtui.inputs.text import fold_answer
 from ragtui.pipeline.budget import characters_per_token, estimated_tokens, fit
 from ragtui.pipeline.generate import split_thinking
 from ragtui.pipeline.injected import as_they_stand, oracle_chunks, part_texts
@@ -53,6 +56,7 @@ def test_context_and_history_stand_where_the_template_says() -> None:
         (Generation(prompt=Prompt(user="{question")), "write {{ and }} for braces"),
         (Generation(prompt=Prompt(user="{question!r}")), "takes no format"),
         (Generation(prompt=Prompt(system="no context")), "neither system nor user has {context}"),
+        (Generation(prompt=Prompt(system="{context}", user="{question} {context}")), "{context} stands 2 times"),
         (Generation(prompt=Prompt(user="{0}")), "unknown field {0}"),
         (Generation(modes=()), "names no mode"),
         (Generation(modes=("e2e", "e2e")), "twice"),
@@ -145,3 +149,19 @@ def test_marks_point_into_the_answer_as_it_is() -> None:
     assert [(text[mark.start : mark.end], mark.kind) for mark in found.marks] == [
         ("16\n drops", "required"), ("17 drops", "forbidden")]  # fmt: skip
     assert found.missing == ("pint",)
+
+
+def test_marks_and_measures_read_through_bold_and_typography() -> None:
+    text = "Don’t: give **16**  drops of OX‑7 **now**"
+    required = ("16 drops", "OX-7 now", "don't")
+    assert all(matches(pattern, text) for pattern in required)
+    found = marks_of(case(must_include=required), text)
+    assert [text[mark.start : mark.end] for mark in found.marks] == ["Don’t", "16**  drops", "OX‑7 **now"]
+
+
+@given(st.text(alphabet="*a1 \n\t’‑\u00a0\u2028", max_size=30))
+def test_marks_fold_as_the_measures_do(text: str) -> None:
+    folded = fold_answer(text)
+    found = marks_of(case(must_include=(regex.escape(folded, literal_spaces=True),)), text)
+    assert found.missing == ()
+    assert [fold_answer(text[mark.start : mark.end]) for mark in found.marks] == ([folded] if folded else [])

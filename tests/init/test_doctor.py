@@ -100,7 +100,7 @@ def test_artifacts_that_no_run_names(workspace: Path, capsys: pytest.CaptureFixt
     assert main(["-w", str(workspace), "run", "bm25"]) == 0
     assert main(["-w", str(workspace), "corpus", "ingest", "bm25", "--set", "lexical.stemming=false"]) == 0
     _, findings = examined(workspace, capsys)
-    assert "belong to no recorded run" in bad(findings)[0]["what"]
+    assert "that no recorded run names" in bad(findings)[0]["what"]
 
 
 def test_artifacts_that_wait_for_the_first_run_are_no_finding(
@@ -150,6 +150,31 @@ def test_a_model_that_writes_but_does_not_embed_is_no_failure(
         code, findings = examined(workspace, capsys)
     assert code == 0
     assert "gives no embedding" in bad(findings)[0]["what"]
+
+
+def test_a_model_that_is_served_under_any_name_is_no_failure(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service: Any = embedding_service()
+
+    def one_model(request: Any) -> Reply:
+        if request.method == "GET":
+            return Reply.json({"data": [{"id": "/models/only.gguf"}]})
+        found: Reply = service(request)
+        return found
+
+    with ScriptedServer(one_model) as server:
+        profile(workspace, kind="openai", model="toy", url=server.url)
+        code, findings = examined(workspace, capsys)
+        assert code == 0
+        [told] = bad(findings)
+        assert "toy (8 dimensions" in told["what"]
+        assert "does not list" in told["what"]
+        assert "/models/only.gguf" in told["mend"]
+        profile(workspace, kind="openai", model="other", url=server.url)
+        code, findings = examined(workspace, capsys)
+    assert code == 4
+    assert "does not have the model 'other'" in bad(findings)[0]["what"]
 
 
 def test_a_set_by_a_former_model_is_told(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from ragtui.__main__ import main
 from ragtui.cli.help import TOPICS, topic_text
+from ragtui.experiment.editing import read_plan
 from ragtui.experiment.plan import Plan
 from ragtui.inputs.goldens import Golden
 from ragtui.settings import Profile
@@ -78,10 +79,18 @@ def leaves(struct: type[msgspec.Struct], path: str = "") -> Iterator[str]:
             yield f"{path}{field.name}"
 
 
-def test_plans_names_every_field_of_retrieval() -> None:
+def test_the_python_of_plans_makes_a_plan(tmp_path: Path) -> None:
+    blocks = [text for language, path, text in _BLOCK.findall(topic_text("plans")) if language == "python" and not path]
+    (tmp_path / "p.py").write_text(blocks[0])
+    plan, provenance = read_plan(tmp_path / "p.py")
+    assert plan.generation is not None
+    assert provenance.name == "two modes"
+
+
+def test_plans_names_every_field() -> None:
     text = topic_text("plans")
     for name in leaves(Plan):
-        if name != "schema" and not name.startswith("generation."):
+        if name != "schema":
             assert re.search(rf"[`.]{re.escape(name.rsplit('.', 1)[-1])}`", text), name
 
 

@@ -91,12 +91,15 @@ def test_ids_are_opaque(tmp_path: Path, name: str) -> None:
 
 
 EXAMPLE = 'E.g. {"id": "boil-01", "query": "How long?", "relevantDocIds": ["water-boiling"], "tags": ["numeric"]}.'
+FIELDS_HINT = (
+    "Fields: id, query, turns, relevantDocIds, judgments, mustInclude, mustNotInclude, expectRefusal, tags."
+)
 BAD_LINES: list[tuple[str | dict[str, Any], str]] = [
     ("{", "core.jsonl:1: is not JSON: Input data was truncated. Write one JSON object on each line."),
     ("[1]", 'core.jsonl:1: is not a JSON object. Write {"id": "…", "query": "…"} on each line.'),
     (
         golden(relevantDocs=["water-boiling"]),
-        "core.jsonl:1: unknown field 'relevantDocs', did you mean 'relevantDocIds'?. Fields: id, query, turns, "
+        "core.jsonl:1: unknown field relevantDocs (did you mean relevantDocIds?). Fields: id, query, turns, "
         "relevantDocIds, judgments, mustInclude, mustNotInclude, expectRefusal, tags.",
     ),
     (
@@ -107,7 +110,7 @@ BAD_LINES: list[tuple[str | dict[str, Any], str]] = [
         golden(judgments=[{"doc": "water-boiling", "grade": "5_PERFECT"}]),
         "core.jsonl:1: Invalid enum value '5_PERFECT' at `judgments[0].grade`. " + EXAMPLE,
     ),
-    ({"id": "g"}, "core.jsonl:1: Object missing required field `query`. " + EXAMPLE),
+    ({"id": "g"}, "core.jsonl:1: Object missing required field `query`. " + FIELDS_HINT),
     (golden(id=" "), "core.jsonl:1: has an empty id. Give every golden an id."),
     (golden(query=" "), "core.jsonl:1: golden 'g' has an empty query. Write the question."),
     (
@@ -285,6 +288,12 @@ def test_a_documents_grade_is_its_highest(tmp_path: Path) -> None:
     assert case.spans == (Span("water-boiling", 9, 19, 1), Span("water-boiling", 24, 37, 2))
 
 
+def test_a_quote_judged_twice_is_one_span_with_its_highest_grade(tmp_path: Path) -> None:
+    grades = ("1_TANGENTIAL", "3_AUTHORITATIVE", "2_SUBSTANTIAL")
+    judgments = [{"doc": "water-boiling", "grade": grade, "quote": "one minute"} for grade in grades]
+    assert case_of(tmp_path, relevantDocIds=[], judgments=judgments).spans == (Span("water-boiling", 9, 19, 3),)
+
+
 def test_find_quote() -> None:
     assert find_quote("b  c", "a b\n\tc d") == (2, 6)
     assert find_quote("(.*)", "a (.*) b") == (2, 6)
@@ -332,3 +341,19 @@ def test_freeze_gives_no_case_for_a_golden_with_a_problem(tmp_path: Path) -> Non
     cases, problems = freeze(placed, CORPUS)
     assert [case.id for case in cases] == ["g"]
     assert len(problems) == 2
+
+
+def test_all_faults_of_a_line_at_once(tmp_path: Path) -> None:
+    line = {"id": 7, "querry": "?", "judgments": [{"doc": "a", "qoute": "x"}, {"grade": "9"}], "tags": "numeric"}
+    suite(tmp_path / "goldens", line)
+    _, problems = read_suites(tmp_path / "goldens")
+    assert [problem.message for problem in problems] == [
+        "Expected `str`, got `int` at `id`.",
+        "unknown field querry (did you mean query?).",
+        "unknown field judgments[0].qoute (did you mean judgments[0].quote?).",
+        "Invalid enum value '9' at `judgments[1].grade`.",
+        "Object missing required field `judgments[1].doc`.",
+        "Expected `array`, got `str` at `tags`.",
+        "Object missing required field `query`.",
+    ]
+    assert {problem.line for problem in problems} == {1}

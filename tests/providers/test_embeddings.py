@@ -54,6 +54,20 @@ def test_identity_carries_ollamas_digest_and_the_plans_prefixes(tmp_path: Path) 
     assert (identity.query_prefix, identity.document_prefix) == ("q: ", "d: ")
 
 
+def test_the_path_of_a_model_is_no_part_of_its_identity(tmp_path: Path) -> None:
+    named = []
+    for place in ("/srv/models", "/home/someone", "C:\\models\\new"):
+        model = f"{place}/toy.gguf"
+        with ScriptedServer(embedding_service(model)) as server:
+            made = embedder(server, tmp_path, "openai", model=model)
+            named.append(made.identity)
+            made.embed(["tea"], "document")
+        # The same weights in another folder: their vectors are at hand already.
+        assert made.account.from_cache == (len(named) > 1)
+        assert server.posts()[-1].body["model"] == model
+    assert {identity.model for identity in named} == {"toy.gguf"}
+
+
 def test_prefixes_are_sent_by_role(tmp_path: Path) -> None:
     with ScriptedServer(SERVICE) as server:
         made = embedder(server, tmp_path, query_prefix="q: ", document_prefix="d: ")

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +50,26 @@ def test_identity_is_the_files_not_the_place(model_folder: Path, tmp_path: Path)
     assert folder_digest(model_folder) == before
     (model_folder / "extra.json").write_text("{}")
     assert folder_digest(model_folder) != before
+
+
+def test_a_name_means_a_model_that_was_fetched_before(model_folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    kept = tmp_path / "hub" / "models--someone--four-words"
+    shutil.copytree(model_folder, kept / "snapshots" / "0a1b")
+    (kept / "refs").mkdir()
+    (kept / "refs" / "main").write_text("0a1b")
+    # The library reads its folder from the environment when it is loaded.
+    script = (
+        "from ragtui.providers.local import LocalEmbedder; from ragtui.settings import Profile; "
+        "made = LocalEmbedder(Profile(kind='model2vec', model='someone/four-words'), 'mine'); "
+        "print(made.identity.model, made.identity.digest, made.embed(['tea'], 'query').tolist())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True,
+        env={**os.environ, "HF_HUB_CACHE": str(tmp_path / "hub")},
+    )  # fmt: skip
+    assert done.stdout.split()[:2] == ["four-words", folder_digest(model_folder)]
+    assert "[[1.0, 0.0, 0.0]]" in done.stdout
 
 
 def test_what_cannot_be_used_is_said(model_folder: Path, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_the_default_is_said_on_stderr_and_results_go_to_stdout(
     out, err = capsys.readouterr()
     assert "1 that the run lacks count as 0 (--only-retrieved leaves them out)" in err
     assert "1 with nothing to find count as 0, as in trec_eval" in err
-    assert "1 queries of the run are not judged" in err
+    assert "left out, being unjudged: 1 query of the run" in err
     assert "nDCG@10" in out
     assert "lacks" not in out
 
@@ -71,7 +71,7 @@ def test_the_default_is_said_on_stderr_and_results_go_to_stdout(
     ("run", "q1 Q0 a 1 1 x\nq1 Q0 a 2 1 x\n", "run:2: gives the document 'a' to query 'q1' again"),
     ("run", "", "holds no hit"),
     ("run", "q7 Q0 a 1 1 x\n", "none of its 1 queries is among the 4 judged ones"),
-    ("run", "{\"q1\": {\"a\": \"x\"}}", "Expected `float`"),
+    ("run", "{\"q1\": {\"a\": \"x\"}}", "the score of 'a' for 'q1' is not a number"),
     ("run", "{", "is not JSON"),
     ("qrels", "q1 0 a high\nq1 0 b 1.5\n", "qrels:2: the grade '1.5' is not a whole number"),
     ("qrels", "q1 a\n", "has 2 columns"),

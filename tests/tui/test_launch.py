@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
@@ -220,6 +221,28 @@ async def test_start_runs_what_is_shown_as_a_process_of_its_own(tmp_path: Path) 
         await until(pilot, lambda: not list((folder / ".ragtui" / "started").iterdir()))
         await until(pilot, lambda: row.run_id in "\n".join(shown(running)))
         assert running.memory.get("launch.limit", "") == "12"
+
+
+@pytest.mark.parametrize("before", ["", "x"], ids=["sound", "faulty"])
+async def test_what_was_typed_just_before_is_started(
+    tmp_path: Path, before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys that arrive in one go: ctrl+r does not overtake the digits, and waits until they are checked."""
+    running = app(make_workspace(tmp_path / "ws"), "launch")
+    begun: list[list[str]] = []
+    monkeypatch.setattr(running, "start_process", begun.append)
+    async with running.run_test(size=(120, 40)) as pilot:
+        screen = await settled(pilot)
+        limit = screen.query_one("#limit", Input)
+        limit.value = before
+        limit.focus()
+        await settled(pilot)
+        for key in [*(["backspace"] if before else []), "1", "2", "ctrl+r"]:
+            running.post_message(events.Key(key, key if len(key) == 1 else None))
+        await until(pilot, lambda: bool(begun))
+        assert list(begun[0])[-2:] == ["--limit", "12"]
+        await at_rest(pilot)
+        assert len(begun) == 1
 
 
 async def test_a_run_that_cannot_begin_is_told(tmp_path: Path) -> None:

@@ -208,14 +208,14 @@ async def test_hostile_errors_are_inert(workspace: Path, journal: JournalWriter)
 def test_following_gives_every_viewer_the_final_value(workspace: Path) -> None:
     path = samples.write_journal(workspace / ".ragtui" / "journal", "abc", samples.whole_run("abc", 200))
     seen: list[LiveView] = []
-    follow_run(path, seen.append, lambda: False)
+    follow_run(path, seen.append, lambda: False, LiveTally())
     assert seen[-1].done == 200
     assert seen[-1].status == "completed"
 
 
 def test_following_ends_when_cancelled(workspace: Path, journal: JournalWriter) -> None:
     began = time.monotonic()
-    follow_run(journal.path, lambda view: None, lambda: time.monotonic() - began > 0.3)
+    follow_run(journal.path, lambda view: None, lambda: time.monotonic() - began > 0.3, LiveTally())
     assert time.monotonic() - began < 2
 
 

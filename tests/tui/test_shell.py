@@ -12,21 +12,19 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 from textual.command import CommandPalette
-from textual.widget import Widget
 from textual.widgets import Input
 
 from ragtui.errors import RagtuiError
 from ragtui.settings import open_workspace
 from ragtui.tui.app import RagtuiApp
 from ragtui.tui.clipboard import copy_text
-from ragtui.tui.commands import possible
 from ragtui.tui.dialogs import ErrorDialog
-from ragtui.tui.help import HelpDialog, help_rows
+from ragtui.tui.help import HelpDialog
 from ragtui.tui.jump import LETTERS, JumpOverlay, targets
 from ragtui.tui.memory import Memory
 from ragtui.tui.screens.base import RagtuiScreen
 from ragtui.tui.themes import DARK, LIGHT, SIXTEEN, ascii_text, fitting_theme, needs_ascii
-from ragtui.tui.widgets.frame import KeyBar, StatusLine, TopBar
+from tests.tui.frames import assert_actions_told, assert_declared, assert_explained, assert_nothing_clipped
 from tests.tui.trace_samples import app, at_rest, hostile_workspace, press, record, shown, until
 from tests.workshop import ROOT, make_workspace
 
@@ -46,14 +44,6 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = hostile_workspace(tmp_path_factory.mktemp("hostile") / "ws")
     record(folder, "bm25")
     return folder
-
-
-def panes(screen: RagtuiScreen) -> list[Widget]:
-    return [pane for pane in screen.query(".pane") if _shown(pane)]
-
-
-def _shown(widget: Widget) -> bool:
-    return all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget))
 
 
 async def test_digits_open_the_modes(workspace: Path) -> None:
@@ -84,28 +74,7 @@ async def test_nothing_is_clipped_or_covered(workspace: Path, mode: str, size: t
     running = app(workspace, mode)
     async with running.run_test(size=size) as pilot:
         await at_rest(pilot)
-        screen = running.screen
-        assert isinstance(screen, RagtuiScreen)
-        width, height = size
-        for line in shown(running):
-            assert cell_len(line) == width
-        assert screen.query_one(KeyBar).region == (0, height - 1, width, 1)
-        assert screen.query_one(StatusLine).region == (0, height - 2, width, 1)
-        assert screen.query_one(TopBar).region == (0, 0, width, 1)
-        for y in (0, height - 2, height - 1):
-            for x in range(0, width, 7):
-                assert isinstance(running.get_widget_at(x, y)[0], TopBar | StatusLine | KeyBar)
-        body = screen.query_one("#body").region
-        for pane in panes(screen):
-            assert pane.region.height >= 3, pane
-            assert body.contains_region(pane.region), pane
-        for control in screen.focus_chain:
-            around = (node for node in control.ancestors if isinstance(node, Widget) and node.has_class("pane"))
-            container = next(around, screen)
-            assert control.region.width > 0, control
-            # What scrolls may stand outside what is seen, but never beside it.
-            assert container.region.x <= control.region.x, control
-            assert control.region.right <= container.region.right, control
+        assert_nothing_clipped(running, size)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -113,15 +82,7 @@ async def test_every_action_is_in_help_and_palette(workspace: Path, mode: str) -
     running = app(workspace, mode)
     async with running.run_test(size=(120, 40)) as pilot:
         await at_rest(pilot)
-        screen = running.screen
-        told = " ".join(f"{keys} {words}" for keys, words, _ in help_rows(screen))
-        commands = {command.help for command in possible(running, screen)}
-        for active in screen.active_bindings.values():
-            binding = active.binding
-            if active.node in (running, screen) and binding.id and active.enabled:
-                assert binding.tooltip, binding
-                assert binding.tooltip in told
-                assert binding.tooltip in commands
+        assert_actions_told(running)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -129,12 +90,7 @@ async def test_declared_bindings_say_what_they_do(workspace: Path, mode: str) ->
     running = app(workspace, mode)
     async with running.run_test(size=(80, 24)):
         for holder in (running, running.screen):
-            for binding in type(holder).BINDINGS:
-                assert binding.id, binding  # type: ignore[union-attr]
-                assert binding.description, binding  # type: ignore[union-attr]
-                assert binding.tooltip.endswith("."), binding  # type: ignore[union-attr]
-                name = binding.action.partition("(")[0]  # type: ignore[union-attr]
-                assert hasattr(holder, f"action_{name}"), binding
+            assert_declared(holder)
 
 
 async def test_every_focusable_thing_explains_itself(workspace: Path) -> None:
@@ -142,9 +98,8 @@ async def test_every_focusable_thing_explains_itself(workspace: Path) -> None:
         running = app(workspace, mode)
         async with running.run_test(size=(120, 40)) as pilot:
             await at_rest(pilot)
-            for widget in running.screen.focus_chain:
-                if type(widget).__name__ not in ("Button", "VerticalScroll"):
-                    assert getattr(widget, "help_text", "") or widget.id == "path", (mode, widget)
+            assert isinstance(running.screen, RagtuiScreen)
+            assert_explained(running.screen)
 
 
 async def test_help_shows_the_screen_the_pane_and_the_keys(workspace: Path) -> None:

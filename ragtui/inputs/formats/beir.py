@@ -47,4 +47,6 @@ def _only(folder: Path, name: str) -> Path:
     for candidate in (folder / name, folder / f"{name}.gz"):
         if candidate.is_file():
             return candidate
-    raise InvalidInput(f"{folder} has no {name}.", "A BEIR folder has corpus.jsonl, queries.jsonl and qrels/*.tsv.")
+    there = ", ".join(sorted(path.name for path in folder.iterdir())[:12]) or "nothing"
+    hint = f"A BEIR folder has corpus.jsonl, queries.jsonl and qrels/*.tsv; this one holds {there}."
+    raise InvalidInput(f"{folder} has no {name}.", hint)

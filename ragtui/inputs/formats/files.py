@@ -44,7 +44,7 @@ class Problems:
         if more:
             last = self._kept[-1]
             self._kept.append(Problem(last.file, last.line, f"and {more:,} more problems after this line.", ""))
-        raise InvalidFiles(self._kept, hint)
+        raise InvalidFiles(self._kept, hint, ", ".join(dict.fromkeys(problem.file for problem in self._kept)))
 
 
 def byte_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[int, bytes]]:

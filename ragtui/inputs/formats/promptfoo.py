@@ -16,7 +16,7 @@ from ragtui.inputs.formats.source import Source, SourceQuestion
 from ragtui.inputs.formats.tables import cell, first_value, rows, several
 from ragtui.inputs.formats.testsets import Gathered, any_of
 from ragtui.inputs.patterns import compile_pattern
-from ragtui.inputs.text import fold_space
+from ragtui.inputs.text import fold_space, plural
 
 _QUESTION = ("query", "question", "user_input", "input", "prompt", "message", "topic")
 _RELEVANT = ("correct_chunks", "relevant_docs", "relevant", "doc_id", "expected_docs", "relevantDocIds")
@@ -61,7 +61,8 @@ def promptfoo_source(path: Path, question: str | None = None, relevant: str | No
     if not found.questions:
         raise InvalidInput(f"{path.name} holds no test.", "Tests stand in a list, or under `tests:`.")
     for kind, count in sorted(dropped.items()):
-        found.remarks.append(f"{count:,} assertions of kind {kind!r} were left out: goldens check words by patterns.")
+        left = plural(count, "assertion")
+        found.remarks.append(f"Left out: {left} of kind {kind!r}; goldens check words by patterns.")
     return found.source()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ import msgspec
 
 from ragtui.errors import InvalidInput
 from ragtui.inputs.formats.files import LINE_LIMIT, Problems, byte_lines, decoded, opened, read_json, readable
+from ragtui.inputs.formats.records import golden_field
 from ragtui.inputs.formats.source import MAIN_SUITE, Source, SourceDocument, SourceJudgment, SourceQuestion
+from ragtui.inputs.goldens import Turn
+from ragtui.inputs.text import plural
 
 Row = Mapping[str, Any]
-QUESTION_ID = ("id", "_id", "query_id", "query-id", "qid", "question_id")
+QUESTION_ID = ("id", "_id", "query_id", "query-id", "qid", "question_id", "case")
 QUESTION = ("query", "question", "user_input", "input", "prompt", "text")
 RELEVANT = (
     "doc_id", "corpus-id", "corpus_id", "docid", "document", "document_id", "relevant", "relevant_docs",
@@ -75,19 +79,39 @@ def _read_questions(path: Path, columns: Columns) -> tuple[list[SourceQuestion],
         grade_column = pick("grade", columns.grade, GRADE, needed=False)
         # Without ids, rows with the same words are one question.
         identifier = cell(row, id_column) if id_column else by_text.setdefault(query, f"q{len(by_text) + 1:04d}")
-        fresh = SourceQuestion(id=identifier, query=query, file=path.name, line=number)
+        fresh = SourceQuestion(
+            id=identifier,
+            query=query,
+            turns=golden_field(row.get("turns"), tuple[Turn, ...], ()),
+            expect_refusal=golden_field(row.get("expectRefusal"), bool, False),
+            tags=_tags(row.get("tags")),
+            file=path.name,
+            line=number,
+        )
         known = questions.setdefault(identifier, fresh)
         if known.query != query:
             problems.add(path.name, number, f"question {identifier!r} has other words than at line {known.line}.", "")
         grade = _grade(row, grade_column, path, number, problems)
         judgments += [
-            SourceJudgment(identifier, doc, grade, None, path.name, number)
-            for doc in several(row.get(relevant_column), columns.separator)
+            SourceJudgment(identifier, doc, grade if own is None else own, None, path.name, number)
+            for doc, own in _graded(row.get(relevant_column), columns.separator)
         ]
     problems.refuse("Correct the table, or name other columns.")
     if not questions:
         raise InvalidInput(f"{path.name} holds no row.", "Give it a header and a row a question.")
     return list(questions.values()), judgments
+
+
+def _graded(value: Any, separator: str) -> list[tuple[str, int | None]]:
+    """The documents of a cell, each with its grade where the cell maps documents to grades."""
+    table: dict[str, int] = golden_field(value, dict[str, int], {})
+    return list(table.items()) or [(doc, None) for doc in several(value, separator) if doc != "{}"]
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    """A list, or words in one cell."""
+    words = re.split(r"[\s,;|]+", value) if isinstance(value, str) and not value.startswith("[") else []
+    return tuple(filter(None, words)) or golden_field(value, tuple[str, ...], ())
 
 
 def _grade(row: Row, column: str | None, path: Path, number: int, problems: Problems) -> int:
@@ -217,7 +241,7 @@ def _separated(path: Path, problems: Problems) -> Iterator[tuple[int, Row]]:
             if not values:
                 continue
             if len(values) != len(header):
-                message = f"has {len(values)} cells under {len(header)} columns."
+                message = f"has {plural(len(values), 'cell')} under {plural(len(header), 'column')}."
                 problems.add(path.name, reader.line_num, message, "Quote cells that hold the separator.")
                 continue
             yield reader.line_num, dict(zip(header, values, strict=True))

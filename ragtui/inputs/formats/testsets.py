@@ -15,7 +15,7 @@ from ragtui.inputs.formats.files import Problems, read_json
 from ragtui.inputs.formats.source import MAIN_SUITE, Source, SourceDocument, SourceJudgment, SourceQuestion
 from ragtui.inputs.formats.tables import cell, first_value, rows, several
 from ragtui.inputs.goldens import Turn
-from ragtui.inputs.text import fold_space
+from ragtui.inputs.text import fold_space, plural
 
 FULL_GRADE = 3
 _QUESTION = ("user_input", "question", "query", "input", "prompt")
@@ -106,8 +106,8 @@ def squad_source(path: Path) -> Source:
                 found.judge(question, () if item.is_impossible else (doc,))
     if impossible:
         found.remarks.append(
-            f"{impossible:,} questions are marked impossible and became refusals: make sure that no other document "
-            "answers them."
+            f"{plural(impossible, 'question')} marked impossible, now among the refusals: make sure that no other "
+            "document answers them."
         )
     return found.source()
 

@@ -19,6 +19,7 @@ import msgspec
 
 from ragtui.errors import InvalidInput
 from ragtui.inputs.formats.files import Problems, byte_lines, decoded, read_json, starts_like_json
+from ragtui.inputs.text import plural
 
 Qrels = dict[str, dict[str, int]]
 ForeignRun = dict[str, dict[str, float]]
@@ -53,8 +54,7 @@ def read_qrels(path: Path) -> Qrels:
 def iter_qrels(path: Path, problems: Problems) -> Iterator[Qrel]:
     """Each judgment as it is read, in bounded memory where the file is line-based; bad lines go to `problems`."""
     if starts_like_json(path):
-        table: dict[str, dict[str, float]] = read_json(path, dict[str, dict[str, float]])
-        for query, grades in table.items():
+        for query, grades in _json_table(path, "grade").items():
             for doc, given in grades.items():
                 whole = _whole(str(given))
                 if whole is None:
@@ -68,8 +68,8 @@ def iter_qrels(path: Path, problems: Problems) -> Iterator[Qrel]:
             continue
         columns = _qrel_columns(line)
         if columns is None:
-            found = len(line.split())
-            problems.add(path.name, number, f"has {found} columns instead of 4 (or 3 separated by tabs).", _QREL_HINT)
+            found = plural(len(line.split()), "column")
+            problems.add(path.name, number, f"has {found} instead of 4 (or 3 separated by tabs).", _QREL_HINT)
         else:
             query, doc, grade = (decoded(column, path, number) for column in columns)
             value = _whole(grade)
@@ -106,7 +106,7 @@ def _whole(text: str) -> int | None:
 def read_run(path: Path) -> ForeignRun:
     """Query → document → score. Raises InvalidFiles with every problem: columns, scores, a document given twice."""
     if starts_like_json(path):
-        return _checked_json_run(read_json(path, dict[str, dict[str, float]]), path)
+        return _checked_json_run(_json_table(path, "score"), path)
     problems = Problems()
     run: ForeignRun = {}
     last, query = b"", ""
@@ -136,7 +136,7 @@ def read_run(path: Path) -> ForeignRun:
 def _run_fault(columns: list[bytes]) -> tuple[str, str] | None:
     """What is wrong with the columns of a line, and what to do; None where nothing is."""
     if len(columns) < 6:
-        return f"has {len(columns)} columns instead of 6.", _RUN_HINT
+        return f"has {plural(len(columns), 'column')} instead of 6.", _RUN_HINT
     if len(columns) > 6 and _number(columns[3]) is None:
         shown = columns[3].decode("utf-8", "replace")
         return f"the rank {shown!r} is no number.", "If an id holds a space, write the run as JSON."
@@ -150,6 +150,28 @@ def _checked_json_run(run: ForeignRun, path: Path) -> ForeignRun:
     if not any(run.values()):
         raise InvalidInput(f"{path.name} holds no hit.", 'Write {"query": {"document": score}}.')
     return run
+
+
+def _json_table(path: Path, what: str) -> dict[str, dict[str, float]]:
+    """Query → document → number; InvalidInput says in the file's own terms where it is none."""
+    kind = dict[str, dict[str, float]]
+    try:
+        table: dict[str, dict[str, float]] = read_json(path, kind)
+    except InvalidInput:
+        hint = f'Write {{"query": {{"document": {what}}}}}.'
+        data = read_json(path)
+        if isinstance(data, dict) and {"run_id", "spec_id"} <= data.keys():
+            ours = "`ragtui export RUN --format trec` writes a run, `--format qrels` its judgments."
+            raise InvalidInput(f"{path.name} is a whole run of ragtui, not a table of {what}s.", ours) from None
+        for query, row in data.items() if isinstance(data, dict) else ():
+            if not isinstance(row, dict):
+                raise InvalidInput(f"{path.name}: query {query!r} has no object of documents.", hint) from None
+            for doc, value in row.items():
+                if isinstance(value, bool) or not isinstance(value, (int, float)):
+                    message = f"{path.name}: the {what} of {doc!r} for {query!r} is not a number."
+                    raise InvalidInput(message, hint) from None
+        raise InvalidInput(f"{path.name} is no object of queries.", hint) from None
+    return table
 
 
 def _number(text: bytes) -> float | None:

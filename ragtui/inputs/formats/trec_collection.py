@@ -225,7 +225,9 @@ def _named(folder: Path, names: tuple[str, ...], option: str) -> Path:
         return found[0]
     problem = "nothing" if not found else f"{len(found)} entries"
     wanted = ", ".join(f"{name}*" for name in names)
-    raise InvalidInput(f"{folder} has {problem} named {wanted}.", f"Say which with {option}. {_listing(folder)}")
+    instead = ", or judge the documents that the target has: --existing-corpus" if option == "--documents" else ""
+    hint = f"Say which with {option}{instead}. {_listing(folder)}"
+    raise InvalidInput(f"{folder} has {problem} named {wanted}.", hint)
 
 
 def _listing(folder: Path) -> str:

@@ -14,10 +14,11 @@ from typing import IO, Any
 import msgspec
 
 from ragtui.errors import InvalidInput, RunFailed
-from ragtui.inputs.corpus import load_corpus
+from ragtui.inputs.corpus import load_corpus, titled
 from ragtui.inputs.formats.files import Problems
 from ragtui.inputs.formats.source import Source, SourceJudgment, SourceQuestion, suite_names
 from ragtui.inputs.goldens import GRADES, SUITE_SUFFIX
+from ragtui.inputs.text import plural
 
 DOCUMENTS_NAME = "documents.jsonl"
 LISTED = 1000
@@ -81,6 +82,8 @@ def write_workspace(
     problems = Problems()
     splits = {name: _read_split(read(problems), report, progress) for name, read in source.judgments.items()}
     problems.refuse("Correct the judgments.")
+    # Several splits may give reason for one remark.
+    report.remarks = list(dict.fromkeys(report.remarks))
     names = suite_names(splits)
     if suite is not None and len(names) > 1:
         raise InvalidInput(f"One suite cannot hold {len(names)} splits.", "Choose one with --split.")
@@ -91,8 +94,14 @@ def write_workspace(
     with _writing(force) as open_new:
         judged = {item.doc for split in splits.values() for items in split.judgments.values() for item in items}
         if source.documents is None:
-            known = judged & load_corpus(corpus).ordinals.keys()
-            report.documents = len(load_corpus(corpus).documents)
+            if not corpus.is_dir():
+                raise InvalidInput(
+                    "The source brings no documents, and the target has none to be judged.",
+                    f"Give them with --documents, or put them into {corpus.name}/ of the target first.",
+                )
+            existing = load_corpus(corpus)
+            known = judged & existing.ordinals.keys()
+            report.documents = len(existing.documents)
         else:
             known = _write_documents(source, open_new(documents_file), judged, report, problems, progress)
             problems.refuse("Correct the documents.")
@@ -132,7 +141,7 @@ def _read_split(judgments: Any, report: ImportReport, progress: Callable[[str, i
         )
     if count and zeros == count:
         report.remarks.append(
-            f"Every one of the {count:,} judgments has grade 0 or less: nothing is relevant. Is it the right column?"
+            f"None of {plural(count, 'judgment')} has a grade above 0: nothing is relevant. Is it the right column?"
         )
     return _Split(found, set())
 
@@ -149,7 +158,7 @@ def _write_documents(
             report.skipped_documents.add(item.file, item.line, "has no id")
         elif item.id in seen:
             report.skipped_documents.add(item.file, item.line, f"{item.id!r} is given again")
-        elif not (item.text.strip() or item.title.strip()):
+        elif not titled(item.title, item.text).strip():
             report.skipped_documents.add(item.file, item.line, f"{item.id!r} is empty")
         else:
             seen.add(item.id)
@@ -181,8 +190,9 @@ def _write_goldens(
         seen.add(question.id)
         wanted = [name for name, split in splits.items() if question.id in split.judgments]
         if not wanted:
-            report.unjudged += 1
-            if not keep_unjudged:
+            # A question without an answer has no judgment by its nature.
+            report.unjudged += not question.expect_refusal
+            if not (keep_unjudged or question.expect_refusal):
                 continue
             wanted = [first]
         for name in wanted:
@@ -230,7 +240,7 @@ def _golden(golden_id: str, question: SourceQuestion, judged: list[dict[str, Any
     record: dict[str, Any] = {"id": golden_id, "query": question.query}
     optional = {
         "turns": msgspec.to_builtins(question.turns),
-        "judgments": [] if question.expect_refusal else judged,
+        "judgments": [item for item in judged if not question.expect_refusal or item["grade"] == _NAMES[0]],
         "mustInclude": question.must_include,
         "mustNotInclude": question.must_not_include,
         "expectRefusal": question.expect_refusal,
@@ -256,7 +266,7 @@ def _refuse_existing(targets: list[Path], corpus: Path, source: Source, force: b
         others = [path for path in corpus.iterdir() if not path.name.startswith(".") and path.name != DOCUMENTS_NAME]
         if others and not force:
             raise InvalidInput(
-                f"The corpus already holds {len(others)} files, e.g. {min(others).name}.",
+                f"The corpus already holds {plural(len(others), 'file')}, e.g. {min(others).name}.",
                 "Write elsewhere with --into FOLDER, or say --force to add to it.",
             )
 

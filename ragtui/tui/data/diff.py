@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ragtui.analysis.compare import Comparison
     from ragtui.analysis.recorded import RecordedRun
     from ragtui.lab import Lab
-    from ragtui.store.store import Store
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,17 +109,14 @@ def choose_pair(lines: tuple[RunLine, ...], base_id: str | None, new_id: str | N
 
 def diff_view(lab: Lab, pair: Pair, tell: Callable[[str], None] = lambda text: None) -> DiffView:
     """Compare; ComparisonRefused where the numbers would not mean the same. `tell` hears how far the reading is."""
-    from ragtui.analysis.compare import compare
-    from ragtui.analysis.contrast import score_columns
-    from ragtui.analysis.goldens import by_golden
+    from ragtui.analysis.compare import compare_cases
+    from ragtui.analysis.stored import runs_to_compare
 
-    base, new = (ranked_run(trace.store_named(lab, side.store), side.row, tell) for side in (pair.base, pair.new))
+    of_base, of_new = ((trace.store_named(lab, side.store), side.row.run_id) for side in (pair.base, pair.new))
+    base, new = runs_to_compare(of_base, of_new, tell)
     tell("Comparing …")
-    comparison = compare(base, new)
+    comparison, cases, old, present = compare_cases(base, new)
     names = (_case_names(base), _case_names(new))
-    base, new = by_golden(base), by_golden(new)
-    of_new = {case.id: case for case in new.cases}
-    cases = [of_new[name] for name in comparison.cases.shared]
     measures = tuple(comparison.measures)
     primary = next((name for name, change in comparison.measures.items() if change.role == "primary"), "")
     return DiffView(
@@ -131,33 +127,10 @@ def diff_view(lab: Lab, pair: Pair, tell: Callable[[str], None] = lambda text: N
         queries=tuple(case.query for case in cases),
         tags=tuple(case.tags for case in cases),
         names=names,
-        base=score_columns(base, cases, measures),
-        new=score_columns(new, cases, measures),
+        base=old,
+        new=present,
         primary=primary or (measures[0] if measures else ""),
     )
-
-
-def ranked_run(store: Store, row: RunRow, tell: Callable[[str], None]) -> RecordedRun:
-    """A run with what a comparison reads: results and scores, without the channels' hits.
-
-    A run of 100,000 cases is some hundred megabytes this way, and some thousand whole.
-    """
-    from ragtui.analysis.recorded import RecordedRun
-
-    record = store.run(row.run_id)
-    traces = []
-    for place, found in enumerate(store.traces(row.run_id)):
-        if place % 1000 == 0:
-            tell(f"Reading {row.run_id}: {place:,} of {row.cases:,} cases …")
-        traces.append(msgspec.structs.replace(found, channels={}, fused=None, floor=None, collapse=None, timings={}))
-    ordinals = {chunk for found in traces for chunk in found.results.chunks}
-    chunks = store.chunks(row.run_id, sorted(ordinals)).values()
-    return RecordedRun(
-        run_id=record.run_id, spec_id=record.spec_id, status=record.status, tier=record.tier,
-        specification=record.specification, provenance=record.provenance, measures=record.measure_names,
-        cases=store.cases_of(row.run_id), traces=tuple(traces),
-        chunks=tuple(chunks),
-    )  # fmt: skip
 
 
 def questions(view: DiffView, measure: str, tag: str | None = None) -> tuple[Question, ...]:

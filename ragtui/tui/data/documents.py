@@ -12,6 +12,7 @@ from ragtui.errors import InvalidInput, StoreUnavailable
 from ragtui.ids import text_id
 from ragtui.store.rows import RunRecord
 from ragtui.store.store import Store
+from ragtui.trace import JudgeTrace
 from ragtui.tui.data.case import CaseView, recorded_case
 
 
@@ -63,11 +64,19 @@ def answer_text(view: CaseView) -> str:
         "MUST NOT HOLD\n" + ("\n".join(view.case.must_not_include) or "–"),
         f"TOKENS\nprompt {_count(usage.prompt_tokens)} (estimated {answer.estimated_tokens}), "
         f"answer {_count(usage.completion_tokens)}",
+        *([_judge_text(answer.judge)] if answer.judge is not None else []),
         *([f"CONTEXT\n{_names(view, answer.context)}"] if answer.context else []),
         *([f"DROPPED\n{_names(view, answer.dropped)}"] if answer.dropped else []),
         *(f"PROMPT · {message.role}\n{message.content}" for message in answer.messages),
     ]
     return "\n\n".join(parts)
+
+
+def _judge_text(judge: JudgeTrace) -> str:
+    claims = [f"{'supported' if claim.supported else 'not supported'}: {claim.claim}" for claim in judge.claims]
+    marks = f"completeness {judge.completeness} of 5, relevance {judge.relevance} of 5"
+    fault = f"{judge.error.kind}: {judge.error.message}" if judge.error is not None else marks
+    return "\n".join(["JUDGE", *claims, fault]) + f"\n\nJUDGE'S REPLY\n{judge.raw or '(none)'}"
 
 
 def _count(tokens: int | None) -> str:

@@ -34,7 +34,8 @@ class Field(msgspec.Struct, frozen=True):
 class Form(msgspec.Struct, frozen=True, kw_only=True):
     """What is written in the form. `fields` maps paths to texts, only those that differ from the plan's own.
 
-    `model`, `modes` and `repeats` count in the tier `generation` only.
+    `modes`, `repeats`, `fresh` and the limits count where models are asked; `model` and `judge` in the tier
+    `generation`, `models` and `plans` (both separated by commas) in a matrix.
     """
 
     plan: str = "hybrid"
@@ -46,6 +47,12 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     model: str = "mock"
     modes: str = "all"
     repeats: str = ""
+    judge: str = ""
+    fresh: str = "no"
+    max_calls: str = ""
+    max_cost: str = ""
+    models: str = ""
+    plans: str = ""
     fields: dict[str, str] = {}
     extra: str = ""
 

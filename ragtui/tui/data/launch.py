@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from typing import Any
 
 import msgspec
 
@@ -14,15 +12,28 @@ from ragtui.errors import InvalidInput, RagtuiError
 from ragtui.experiment.editing import edit
 from ragtui.experiment.generation import MOCK
 from ragtui.experiment.plan import Plan, tier_of, uses
-from ragtui.experiment.specification import Specification, decode, differences
+from ragtui.experiment.specification import Specification, decode
 from ragtui.experiment.validate import plan_faults
 from ragtui.lab import Lab, plan_embedder
 from ragtui.settings import Workspace
 from ragtui.store.rows import RunRow
 from ragtui.tui.data.form import Form, base_plan, settings_of
-from ragtui.tui.data.launch_answers import GENERATION, answering, answering_arguments, as_settings, calls_of
+from ragtui.tui.data.launch_answers import (
+    GENERATION,
+    MATRIX,
+    MATRIX_LIMIT,
+    RETRIEVAL,
+    answering,
+    answering_arguments,
+    as_settings,
+    calls_of,
+    models_of,
+    plans_of,
+    spending_arguments,
+    spending_faults,
+)
+from ragtui.tui.data.launch_record import against_baseline, leaves, time_of
 
-_LOOKED_AT = 8
 _BIND_SECONDS = 20
 
 
@@ -31,7 +42,8 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
     `leaves` are the canonical manifest's fields in order; `changes` the fields that differ from the baseline's
     specification as (field, baseline's, this one's). `arguments` follow `ragtui` on a command line, `binding` follow
-    `ragtui spec save` for the same specification.
+    `ragtui spec save` for the same specification. A matrix is `rows` runs, has no one specification (`spec_id` and
+    `binding` are empty), and `leaves` are its first row's plan. `asks` is whether any model is asked.
     """
 
     form: Form
@@ -50,6 +62,8 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str = ""
     changes: tuple[tuple[str, str, str], ...] = ()
     store_fault: str = ""
+    rows: int = 0
+    asks: bool = False
 
 
 def preview(lab: Lab, form: Form) -> Preview:
@@ -60,8 +74,9 @@ def preview(lab: Lab, form: Form) -> Preview:
     except RagtuiError as error:
         return Preview(form=form, faults=(("plan", _sentence(error)),))
     own = plan
-    if form.tier == GENERATION:
+    if form.tier != RETRIEVAL:
         plan = answering(plan, form, lab.workspace, faults)
+        faults += spending_faults(form, lab.workspace)
     plan, sets = _edited(plan, own, form, faults)
     selection = plan.evaluation
     if suites := _parts(form.suites):
@@ -73,11 +88,15 @@ def preview(lab: Lab, form: Form) -> Preview:
             selection = msgspec.structs.replace(selection, limit=int(form.limit))
         except ValueError:
             faults.append(("limit", f"{form.limit.strip()!r} is not a whole number."))
+    elif form.tier == MATRIX:
+        selection = msgspec.structs.replace(selection, limit=MATRIX_LIMIT)
     plan = msgspec.structs.replace(plan, evaluation=selection)
     faults += [(_field_of(fault), fault) for fault in plan_faults(plan)]
     arguments = _arguments(form, sets, suites, tags, name)
     if faults:
         return Preview(form=form, faults=tuple(faults), arguments=arguments)
+    if form.tier == MATRIX:
+        return _matrix(lab, form, plan, arguments)
     try:
         binding = _binding(plan, form, arguments)
         specification = _bound(lab, plan, binding)
@@ -91,14 +110,46 @@ def preview(lab: Lab, form: Form) -> Preview:
         Preview(
             form=form,
             spec_id=specification.spec_id,
-            leaves=tuple(_leaves(canonical(specification))),
+            leaves=tuple(leaves(canonical(specification))),
             arguments=arguments,
             binding=binding,
             cases=cases,
             work=f"{asked}; {_work(plan, goldens)}" if asked else _work(plan, cases),
             builds=_builds(lab, specification),
+            asks=_asks(plan),
         ),
     )
+
+
+def _matrix(lab: Lab, form: Form, plan: Plan, arguments: tuple[str, ...]) -> Preview:
+    """What a matrix means: as many runs as there are models and plans. Each is bound by its own process."""
+    rows = len(models_of(form)) * len(plans_of(form))
+    try:
+        goldens = len(lab.evaluation(plan.evaluation, "generation").cases)
+        outside = plan.embedding.model != "builtin" or any(c.source for c in plan.retrieval.channels.values())
+        builds = () if outside else _builds(lab, _bound_here(lab, _echoing(plan)))
+    except RagtuiError as error:
+        return Preview(form=form, faults=((_place(error, form), _sentence(error)),), arguments=arguments)
+    cases, asked = calls_of(plan, goldens)
+    return Preview(
+        form=form, leaves=tuple(leaves(canonical(plan))), arguments=arguments, cases=cases * rows, rows=rows,
+        work=f"{asked}, {len(models_of(form))} × {len(plans_of(form))} runs", builds=builds,
+        asks=any(model != MOCK for model in models_of(form)),
+    )  # fmt: skip
+
+
+def _echoing(plan: Plan) -> Plan:
+    """The plan with the echo in the place of its model: it has the same artifacts and needs no server."""
+    recipe = plan.generation
+    return plan if recipe is None else msgspec.structs.replace(
+        plan, generation=msgspec.structs.replace(recipe, model=MOCK, judge=None)
+    )  # fmt: skip
+
+
+def _asks(plan: Plan) -> bool:
+    """Whether a model on a server is asked."""
+    recipe = plan.generation
+    return recipe is not None and (recipe.model != MOCK or recipe.judge is not None)
 
 
 def _edited(plan: Plan, own: Plan, form: Form, faults: list[tuple[str, str]]) -> tuple[Plan, list[str]]:
@@ -123,8 +174,8 @@ def _binding(plan: Plan, form: Form, arguments: tuple[str, ...]) -> tuple[str, .
     """What `ragtui spec save` takes for the same specification; a name changes none, and it knows no model options."""
     kept = [word for place, word in enumerate(arguments[1:], 1) if "--name" not in (word, arguments[place - 1])]
     if form.tier == GENERATION:
-        own = answering_arguments(form)
-        start = next(place for place in range(len(kept)) if kept[place : place + len(own)] == own)
+        own = (*answering_arguments(form), *spending_arguments(form))
+        start = next(place for place in range(len(kept)) if tuple(kept[place : place + len(own)]) == own)
         kept[start : start + len(own)] = as_settings(plan)
     return tuple(kept)
 
@@ -132,8 +183,10 @@ def _binding(plan: Plan, form: Form, arguments: tuple[str, ...]) -> tuple[str, .
 def _bound(lab: Lab, plan: Plan, binding: tuple[str, ...]) -> Specification:
     """The plan bound. A plan that names callables or servers is bound by a process: user code never runs in the app."""
     outside = any(channel.source for channel in plan.retrieval.channels.values()) or plan.embedding.model != "builtin"
-    if outside or (plan.generation is not None and plan.generation.model != MOCK):
-        return _bound_outside(lab.workspace, binding)
+    return _bound_outside(lab.workspace, binding) if outside or _asks(plan) else _bound_here(lab, plan)
+
+
+def _bound_here(lab: Lab, plan: Plan) -> Specification:
     bound = Lab(lab.workspace, "read_only", plan_embedder(plan, lab.workspace))
     bound.snapshot = lab.snapshot
     return bound.bind(plan)
@@ -156,8 +209,8 @@ def _recorded(lab: Lab, specification: Specification, made: Preview) -> Preview:
     """The preview with what the stores know; a store that cannot be read is told, and stops nothing."""
     try:
         same = lab.store.spec_runs(specification.spec_id)
-        spent, source = _time(lab, specification, same, made.cases)
-        baseline, changes = _against_baseline(lab, specification)
+        spent, source = time_of(lab, specification, same, made.cases)
+        baseline, changes = against_baseline(lab, specification)
     except RagtuiError as error:
         return msgspec.structs.replace(made, store_fault=_sentence(error))
     return msgspec.structs.replace(
@@ -169,36 +222,6 @@ def _recorded(lab: Lab, specification: Specification, made: Preview) -> Preview:
         baseline=baseline,
         changes=changes,
     )
-
-
-def _time(lab: Lab, specification: Specification, same: list[RunRow], cases: int) -> tuple[float | None, str]:
-    """Seconds that the run may take, by the newest completed run that is most like it, and which that is."""
-    done = [row for row in same if row.status == "completed" and row.cases and not row.errors]
-    if done:
-        return done[0].elapsed_s, f"as run {done[0].run_id}"
-    wanted = _kinds(specification)
-    for row in lab.store.runs(limit=_LOOKED_AT):
-        if row.status == "completed" and row.cases and _kinds(lab.store.run(row.run_id).specification) == wanted:
-            return row.elapsed_s / row.cases * cases, f"at the pace of run {row.run_id}"
-    return None, ""
-
-
-def _kinds(specification: Specification) -> list[tuple[str, str | None]]:
-    plan = specification.plan
-    kinds = sorted((channel.kind, channel.source) for channel in plan.retrieval.channels.values())
-    return kinds + ([("model", plan.generation.model)] if plan.generation is not None else [])
-
-
-def _against_baseline(lab: Lab, specification: Specification) -> tuple[str, tuple[tuple[str, str, str], ...]]:
-    suites, tier = tuple(sorted(specification.plan.evaluation.suites)), tier_of(specification.plan)
-    for store in (lab.store, lab.reference):
-        for item in store.baselines() if store is not None else []:
-            if (item.corpus_id, item.suites, item.tier) == (specification.corpus_id, suites, tier):
-                assert store is not None
-                old = canonical(store.run(item.run_id).specification)
-                found = differences(old, canonical(specification))
-                return item.run_id, tuple((path, _shown(a), _shown(b)) for path, a, b in found)
-    return "", ()
 
 
 def _work(plan: Plan, cases: int) -> str:
@@ -223,8 +246,10 @@ def _builds(lab: Lab, specification: Specification) -> tuple[str, ...]:
 
 
 def _arguments(form: Form, sets: list[str], suites: list[str], tags: list[str], name: str) -> tuple[str, ...]:
-    answered = form.tier == GENERATION
-    found = ["generate", form.plan, *answering_arguments(form)] if answered else ["run", form.plan]
+    commands = {GENERATION: ["generate", form.plan], MATRIX: ["matrix"]}
+    found = commands.get(form.tier, ["run", form.plan])
+    if form.tier != RETRIEVAL:
+        found += [*answering_arguments(form), *spending_arguments(form)]
     if suites:
         found += ["--suite", ",".join(suites)]
     for tag in tags:
@@ -233,7 +258,7 @@ def _arguments(form: Form, sets: list[str], suites: list[str], tags: list[str], 
         found += ["--limit", form.limit.strip()]
     for setting in sets:
         found += ["--set", setting]
-    if form.name.strip() and form.name.strip() != name:
+    if form.name.strip() and form.name.strip() != name and form.tier != MATRIX:
         found += ["--name", form.name.strip()]
     return tuple(found)
 
@@ -247,7 +272,7 @@ def _field_of(fault: str) -> str:
     path = fault.partition(":")[0]
     names = {
         "evaluation.suites": "suites", "evaluation.limit": "limit", "generation.repeats": "repeats",
-        "generation.modes": "modes", "generation.model": "model",
+        "generation.modes": "modes", "generation.model": "model", "generation.judge.model": "judge",
     }  # fmt: skip
     return names.get(path, path)
 
@@ -260,19 +285,3 @@ def _place(error: RagtuiError, form: Form) -> str:
 
 def _sentence(error: RagtuiError) -> str:
     return f"{error.message} {error.hint}".strip()
-
-
-def _shown(value: Any) -> str:
-    return (
-        "–"
-        if value is None
-        else value
-        if isinstance(value, str)
-        else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    )
-
-
-def _leaves(value: Any, path: str = "") -> list[tuple[str, str]]:
-    if isinstance(value, dict) and value:
-        return [leaf for key, item in value.items() for leaf in _leaves(item, f"{path}.{key}" if path else str(key))]
-    return [(path, _shown(value))]

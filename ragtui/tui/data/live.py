@@ -10,7 +10,7 @@ import numpy as np
 
 from ragtui.analysis.progress import Progress
 from ragtui.analysis.summary import decisive_measure
-from ragtui.events import CaseFinished, Notice, RunEvent, RunStarted, RunStatus
+from ragtui.events import CaseFinished, Notice, RunEvent, RunStarted, RunStatus, ServerCalls
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.metrics.aggregate import Estimate, mean_estimate
 from ragtui.tui.data.case import case_name
@@ -62,7 +62,8 @@ class LiveView(msgspec.Struct, frozen=True, kw_only=True):
     `status` is `interrupted` where the process died without a word. `alike` counts errors of one kind in a row.
 
     A run of the generation tier has a `mode`, the one that measures, tags and misses are of. `fresh` and `replayed`
-    count answers of a model; tokens a second and cost are of the fresh ones, None where no server told any.
+    count answers of a model; tokens a second and cost are of the fresh ones, None where no server told any. `calls` is
+    what servers are asked just now and how often they had to be asked again; `waiting` cases are asked about later.
     """
 
     run_id: str
@@ -95,6 +96,8 @@ class LiveView(msgspec.Struct, frozen=True, kw_only=True):
     fresh: int = 0
     replayed: int = 0
     cost: float | None = None
+    calls: ServerCalls = ServerCalls()
+    waiting: int = 0
 
     @property
     def over(self) -> bool:
@@ -231,6 +234,8 @@ class LiveTally:
             fresh=self._fresh,
             replayed=progress.replayed,
             cost=progress.cost,
+            calls=progress.calls,
+            waiting=progress.waiting(),
         )
 
 

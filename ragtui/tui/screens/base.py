@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.containers import Container
+from textual.events import ScreenResume
 from textual.screen import Screen
 from textual.worker import get_current_worker
 
 from ragtui.errors import RagtuiError
+from ragtui.inputs.text import printable
 from ragtui.tui.messages import Failed, Loaded, Told
 from ragtui.tui.widgets.frame import KeyBar, Severity, StatusLine, TopBar
 
@@ -39,6 +41,14 @@ class RagtuiScreen(Screen[None]):
     RagtuiScreen > #body { height: 1fr; width: 1fr; }
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        # A screen that is made now is styled by the theme of now. Textual takes it for older than the theme and would
+        # style the whole app twice again before it shows the screen.
+        self._css_update_count = self.app._css_update_count
+        self._painted = False
+        self._waiting: list[Callable[[], None]] = []
+
     @property
     def ragtui(self) -> RagtuiApp:
         """The app, with its type."""
@@ -57,7 +67,10 @@ class RagtuiScreen(Screen[None]):
         yield from ()
 
     def fetch(self, topic: str, make: Callable[[], Any]) -> None:
-        """Run `make` in a thread; `Loaded` or `Failed` is posted to this screen."""
+        """Run `make` in a thread; `Loaded` or `Failed` is posted to this screen.
+
+        A screen that is just being opened is painted first: a thread that computes would keep its frame waiting.
+        """
 
         def work() -> None:
             worker = get_current_worker()
@@ -68,7 +81,25 @@ class RagtuiScreen(Screen[None]):
             if not worker.is_cancelled:
                 self.post_message(answer)
 
-        self.run_worker(work, name=topic, group=topic, exclusive=True, thread=True)
+        def begin() -> None:
+            self.run_worker(work, name=topic, group=topic, exclusive=True, thread=True)
+
+        if self._painted:
+            begin()
+        else:
+            self._waiting.append(begin)
+
+    def _begin_waiting(self) -> None:
+        self._painted = True
+        for begin in self._waiting:
+            begin()
+        self._waiting.clear()
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        """Its styles are right: what changes them while it is hidden, a theme, styles it anew before this."""
+        event.refresh_styles = False
+        if not self._painted:
+            self.call_after_refresh(self._begin_waiting)
 
     def tell(self, topic: str, text: str) -> None:
         """From a worker: a sentence about the work under way."""
@@ -83,8 +114,12 @@ class RagtuiScreen(Screen[None]):
         self.query_one(StatusLine).show(text, severity, seconds)
 
     def state_line(self, text: str) -> None:
-        """What the line of state shows while there is no message."""
-        self.query_one(StatusLine).state = text
+        """What the line of state shows while there is no message; foreign text is made inert."""
+        self.query_one(StatusLine).state = printable(text.replace("\n", " ").replace("\t", " "))
+
+    def on_loaded(self, message: Loaded) -> None:
+        """Screens keep and show what has come; once the first has done so, the others are made ready."""
+        self.call_after_refresh(self.ragtui.opening.warm_up)
 
     def on_failed(self, message: Failed) -> None:
         """A worker failed. Textual calls the handlers of every base class, so screens override `failed` instead."""

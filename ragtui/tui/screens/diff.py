@@ -66,9 +66,12 @@ class DiffScreen(PairOfRuns):
         yield PairPane(id="diff-pair")
 
     def on_mount(self) -> None:
-        """Read the runs; what to compare follows."""
+        """Compare at once where another screen has read the runs, otherwise read them."""
         self.say("Reading the runs …")
-        self.refresh_data()
+        if self.ragtui.runs:
+            self.call_after_refresh(self._got_runs, self.ragtui.runs)
+        else:
+            self.refresh_data()
 
     def refresh_data(self) -> None:
         """Read the runs again."""
@@ -158,7 +161,7 @@ class DiffScreen(PairOfRuns):
             self.ragtui.show_error(message.error)
 
     def _got_runs(self, lines: tuple[RunLine, ...]) -> None:
-        self.lines = lines
+        self.lines = self.ragtui.runs = lines
         if self.pair is not None and self.view is not None:
             known = {line.row.run_id for line in lines}
             if {self.pair.base.row.run_id, self.pair.new.row.run_id} <= known:

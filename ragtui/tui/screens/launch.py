@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.timer import Timer
 from textual.widget import Widget
@@ -15,19 +14,32 @@ from textual.widgets import Button, Input, Static
 from ragtui.errors import RagtuiError
 from ragtui.tui.data.form import Field, Form, base_plan, fields_of
 from ragtui.tui.data.launch import Preview, preview
-from ragtui.tui.data.launch_answers import GENERATION
-from ragtui.tui.messages import Loaded
+from ragtui.tui.data.launch_answers import RETRIEVAL
+from ragtui.tui.messages import Loaded, ShowTier
 from ragtui.tui.screens import launch_text
 from ragtui.tui.screens.base import RagtuiScreen
-from ragtui.tui.screens.launch_form import REMEMBERED, first_rows, last_row, plan_rows, widget_id
+from ragtui.tui.screens.launch_form import (
+    REMEMBERED,
+    answer_rows,
+    first_rows,
+    last_row,
+    plan_rows,
+    show_tier,
+    widget_id,
+)
+from ragtui.tui.screens.launch_keys import LAUNCH_KEYS
+from ragtui.tui.screens.launch_spending import Spending
+from ragtui.tui.screens.matrix import open_matrix
 from ragtui.tui.widgets.fields import Choice, FieldScroll, TextField
 from ragtui.tui.widgets.pane import pane
 from ragtui.tui.widgets.rows import Column, RowList
 
 _TYPING_SECONDS = 0.15
+_TEXTS = ("name", "suites", "tags", "limit", "repeats", "max_calls", "max_cost", "models", "plans", "extra")
+_CHOICES = ("tier", "model", "modes", "judge", "fresh")
 
 
-class LaunchScreen(RagtuiScreen):
+class LaunchScreen(Spending):
     """A form at the left, its meaning at the right."""
 
     MODE = "launch"
@@ -35,53 +47,25 @@ class LaunchScreen(RagtuiScreen):
     CSS_PATH = "launch.tcss"
     HELP = """Choose a plan and edit it; the right side says what it means in this workspace: its fingerprint, how often
     it has run, what differs from the baseline, what it takes. ctrl+r starts it as a process of its own, exactly what
-    the command shown would start. The tier says whether a model answers too: which one, with which context, how often.
+    the command shown would start. The tier says whether a model answers too: which one, with which context, how often,
+    who judges, what may be spent; or whether several models are measured against each other in a matrix. Before a
+    model is asked, calls, prompt tokens and cost are counted as `--dry-run` does.
     Up and down move between fields, left and right change a choice."""
-    BINDINGS: ClassVar[list[Any]] = [
-        Binding(
-            "ctrl+r,f5",
-            "start",
-            "Start",
-            priority=True,
-            id="launch.start",
-            tooltip="Start the run as a process of its own and watch it.",
-        ),
-        Binding(
-            "ctrl+s",
-            "save",
-            "Save spec",
-            id="launch.save",
-            tooltip="Write the specification to a file without running it.",
-        ),
-        Binding("ctrl+n", "reset", "Reset", id="launch.reset", tooltip="Forget all edits of the plan."),
-        Binding("y", "copy", "Copy command", id="launch.copy", tooltip="Copy the command that starts the same run."),
-        Binding("down", "focus_next_field", "Next field", show=False, id="launch.down", tooltip="The next field."),
-        Binding(
-            "up", "focus_previous_field", "Previous field", show=False, id="launch.up", tooltip="The previous field."
-        ),
-        Binding(
-            "escape",
-            "leave_field",
-            "Leave field",
-            show=False,
-            id="launch.leave",
-            tooltip="Leave the field, so that letters and digits are keys again.",
-        ),
-    ]
+    BINDINGS: ClassVar[list[Any]] = LAUNCH_KEYS
 
     def __init__(self) -> None:
         super().__init__()
-        self.shown: Preview | None = None
         self._fields: dict[str, Field] = {}
         self._timer: Timer | None = None
-        self._building = False
+        self._wanted: Form | None = None
+        self._building = True
+        self._first_plan = ""
 
     # -- layout -------------------------------------------------------------------------------------------------------
 
     def compose_body(self) -> ComposeResult:
         """Form, summary, manifest."""
-        plan, first = first_rows(self.ragtui.workspace, self.ragtui.memory)
-        fields = Vertical(*self._rows_of(plan), id="fields")
+        self._first_plan, first = first_rows(self.ragtui.workspace, self.ragtui.memory)
         manifest = RowList(
             (Column("field"), Column("value", 12, wide=28)),
             id="manifest",
@@ -93,7 +77,7 @@ class LaunchScreen(RagtuiScreen):
         with Horizontal(id="columns"):
             yield pane(
                 "Plan",
-                FieldScroll(*first, fields, last_row(), id="form"),
+                FieldScroll(first, id="form"),
                 Button("Start  ctrl+r", id="start", variant="primary", compact=True, disabled=True),
                 id="form-pane",
             )
@@ -102,8 +86,28 @@ class LaunchScreen(RagtuiScreen):
                 yield pane("Manifest", manifest, id="manifest-pane")
 
     def on_mount(self) -> None:
-        """Say what the remembered plan means."""
+        """The plan's own fields, and what it means, follow the first picture."""
         self.query_one("#plan").focus()
+        self.call_after_refresh(self._fill)
+
+    async def _fill(self) -> None:
+        """The rest of the form; what belongs to models comes last where the tier does not show it."""
+        form, shown = self.query_one("#form"), self.query_one("#tier", Choice).value != RETRIEVAL
+        if shown:
+            await self._fill_answers()
+        await form.mount_all([Vertical(*self._rows_of(self._first_plan), id="fields"), last_row()])
+        if not shown:
+            self.call_after_refresh(self._fill_answers, "#fields")
+        self.call_after_refresh(self._filled)
+
+    async def _fill_answers(self, before: str | None = None) -> None:
+        rows = answer_rows(self.ragtui.workspace, self.ragtui.memory)
+        await self.query_one("#form").mount(rows, before=before)
+        # The tier may have been changed before the rows were there.
+        show_tier(rows, rows.children, self.query_one("#tier", Choice).value)
+
+    def _filled(self) -> None:
+        self._building = False
         self.refresh_data()
 
     def on_resize(self) -> None:
@@ -140,11 +144,8 @@ class LaunchScreen(RagtuiScreen):
 
     def form(self) -> Form:
         """What is written now."""
-        texts = {
-            name: self.query_one(f"#{name}", TextField).value
-            for name in ("name", "suites", "tags", "limit", "repeats", "extra")
-        }
-        texts |= {name: self.query_one(f"#{name}", Choice).value for name in ("tier", "model", "modes")}
+        texts = {name: self.query_one(f"#{name}", TextField).value for name in _TEXTS}
+        texts |= {name: self.query_one(f"#{name}", Choice).value for name in _CHOICES}
         changed = {}
         for name, field in self._fields.items():
             for widget in self.query(f"#{name}"):
@@ -163,7 +164,8 @@ class LaunchScreen(RagtuiScreen):
             self._build_fields()
             return
         if message.choice.id == "tier":
-            self.query_one("#answers").display = message.value == GENERATION
+            for box in self.query("#answers"):
+                show_tier(box, box.children, message.value)
         self._changed()
 
     def _changed(self) -> None:
@@ -176,6 +178,8 @@ class LaunchScreen(RagtuiScreen):
 
     def refresh_data(self) -> None:
         """Ask what the form means."""
+        if self._building:
+            return
         form, lab = self.form(), self.ragtui.lab
         self.fetch("preview", lambda: preview(lab, form))
 
@@ -184,15 +188,30 @@ class LaunchScreen(RagtuiScreen):
         if message.topic == "saved":
             self.toast(message.value, seconds=12)
             return
+        if message.topic == "estimate":
+            self.got_estimate(message.value)
+            return
         found: Preview = message.value
         if found.form != self.form():
             return
-        self.shown = found
+        self.shown, self._timer = found, None
+        self.ask_estimate(found)
         self._show(found)
+        if self._wanted == found.form:
+            self._start()
+
+    def show_again(self) -> None:
+        """What was counted came after the preview."""
+        if self.shown is not None:
+            self._show(self.shown)
 
     def _show(self, found: Preview) -> None:
         self.query_one("#summary", Static).update(
-            launch_text.summary(found, self.query_one("#summary-scroll").scrollable_content_region.width)
+            launch_text.summary(
+                found,
+                self.query_one("#summary-scroll").scrollable_content_region.width,
+                self.spending(found),
+            )
         )
         self.query_one("#start", Button).disabled = bool(found.faults)
         manifest = self.query_one("#manifest", RowList)
@@ -211,7 +230,14 @@ class LaunchScreen(RagtuiScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A faulty plan can be neither started nor saved."""
         if action in ("start", "save", "copy"):
-            return self.shown is not None and not self.shown.faults
+            # A matrix is many specifications, so there is none to save.
+            able = self.shown is not None and not self.shown.faults
+            if action == "start" and self._timer is not None:
+                # What mends the plan may have been typed already.
+                return True
+            return able and (action != "save" or not (self.shown is not None and self.shown.rows))
+        if action == "estimate":
+            return self.shown is not None and not self.shown.faults and self.shown.asks
         return True
 
     @on(Button.Pressed, "#start")
@@ -219,20 +245,37 @@ class LaunchScreen(RagtuiScreen):
         self.action_start()
 
     def action_start(self) -> None:
-        """Start what is shown."""
-        found = self.shown
-        if found is None or found.faults or found.form != self.form():
+        """Start what is written. A key of the screen overtakes those that a field has still to take, so it waits."""
+        (self.focused or self).call_later(self._start)
+
+    def _start(self) -> None:
+        """Start what is shown, or, where more is written than that, what is written once it is checked."""
+        found, self._wanted = self.shown, None
+        if self._building:
+            self.toast("The form is still being filled.")
+            return
+        if found is None or found.form != self.form():
+            self._wanted = self.form()
             self.refresh_data()
-            self.toast(
-                "The plan is still being checked; try again in a moment."
-                if found is None or not found.faults
-                else "The plan has faults."
-            )
+            self.toast("Checking what was typed; it starts then.")
+            return
+        if found.faults:
+            self.toast("The plan has faults.", "warning")
             return
         memory = self.ragtui.memory
         for key in ("plan", *REMEMBERED):
             memory.set(f"launch.{key}", getattr(found.form, key))
         self.ragtui.start_process(found.arguments)
+        if found.rows and isinstance(self.app.screen, RagtuiScreen):
+            open_matrix(self.app.screen)
+
+    def on_show_tier(self, message: ShowTier) -> None:
+        """Another screen sends here for a run of this tier."""
+        choice = self.query_one("#tier", Choice)
+        if choice.value != message.tier:
+            choice.value = message.tier
+            choice.post_message(Choice.Changed(choice, message.tier))
+        choice.focus()
 
     def action_save(self) -> None:
         """Write the specification beside the plans."""

@@ -6,27 +6,32 @@ from textual.content import Content
 
 from ragtui.ids import short
 from ragtui.tui.data.launch import Preview
+from ragtui.tui.data.launch_estimate import Estimated
 from ragtui.tui.widgets.rows import Row
 from ragtui.tui.widgets.text import block, line, plural, seconds, when
 
 _CHANGES = 8
 _NAME = 9
 _BRIEF = 32
+_FIRST = 1
 
 
-def summary(found: Preview, width: int = 60) -> Content:
-    """What the form means: its faults, or identity, history, work, and what differs from the baseline."""
+def summary(found: Preview, width: int = 60, spent: Content | None = None) -> Content:
+    """What the form means: its faults, or identity, history, work, what it spends, what differs from the baseline."""
     if found.faults:
         count = len(found.faults)
         parts = [Content.styled(f"✗ {count} fault{'' if count == 1 else 's'} to mend", "bold $error")]
         parts += [block(text) for _, text in found.faults]
         return Content("\n").join(parts)
+    identity = Content.assemble((short(found.spec_id, 12), "bold"), "  ", _history(found))
     rows = [
-        ("spec", Content.assemble((short(found.spec_id, 12), "bold"), "  ", _history(found))),
+        ("matrix", Content.styled(plural(found.rows, "run"), "bold")) if found.rows else ("spec", identity),
         ("cases", Content.assemble((f"{found.cases:,}", "bold"), "  ", line(found.work, "$secondary"))),
         ("time", _time(found)),
     ]
-    if found.store_fault:
+    if found.rows:
+        rows.append(("then", Content.styled("m on Live shows its table while it fills", "$secondary")))
+    elif found.store_fault:
         rows.append(("store", block(f"⚠ {found.store_fault}", "$warning")))
     elif not found.baseline:
         rows.append(("baseline", Content.styled("none for this corpus and these suites", "$secondary")))
@@ -49,7 +54,45 @@ def summary(found: Preview, width: int = 60) -> Content:
             )
         if len(found.changes) > _CHANGES:
             rows.append(("", Content.styled(f"and {len(found.changes) - _CHANGES} more", "$secondary")))
-    return Content("\n").join([_hanging(name, text, width) for name, text in rows])
+    lines = [_hanging(name, text, width) for name, text in rows]
+    # The table of what is asked is as wide as a narrow pane, so that it stands for itself.
+    return Content("\n").join([*lines[:_FIRST], *([spent] if spent is not None else []), *lines[_FIRST:]])
+
+
+def spending(found: Preview, counted: Estimated | None, counting: bool) -> Content | None:
+    """What would be asked, as `--dry-run` counts it, a line a model and mode; None where no model is asked."""
+    if not found.asks or found.faults:
+        return None
+    if counted is None or counted.arguments != found.arguments:
+        if counting:
+            return Content.styled("counting calls, tokens, cost …", "$secondary")
+        return Content.styled("ctrl+g counts calls, tokens, cost", "$secondary")
+    if counted.fault:
+        return block(f"⚠ {counted.fault}", "$warning")
+    lines = [Content.styled(f"{'asks':11} {'calls':>5} {'tokens':>6} {'cost ≤':>6}", "$secondary")]
+    costs = [row.cost for row in counted.rows if row.cost is not None]
+    calls, tokens = sum(row.calls for row in counted.rows), sum(row.prompt_tokens for row in counted.rows)
+    lines.append(Content.styled(_counted("in all", calls, tokens, sum(costs) if costs else None), "bold"))
+    models = list(dict.fromkeys(row.model for row in counted.rows)) if found.rows else []
+    for row in counted.rows:
+        if row.model in models:
+            models.remove(row.model)
+            lines.append(line(row.model, "bold"))
+        lines.append(Content(_counted(row.mode, row.calls, row.prompt_tokens, row.cost)))
+    replayed = sum(row.replayed for row in counted.rows)
+    lines += [Content.styled(f"{replayed:,} more are replayed, paid for before", "$secondary")] if replayed else []
+    limit = found.form.max_calls.strip()
+    # A matrix has its limit for each run.
+    if limit and not found.rows and calls > int(limit):
+        lines.append(Content.styled(f"⚠ stops after {int(limit):,} calls; resume goes on", "$warning"))
+    return Content("\n").join(lines)
+
+
+def _counted(name: str, calls: int, tokens: int, cost: float | None) -> str:
+    """A row of 31 cells; large numbers in thousands or millions."""
+    brief = f"{tokens:,}" if tokens < 1e5 else f"{tokens / 1e3:,.0f}k" if tokens < 1e7 else f"{tokens / 1e6:,.1f}M"
+    price = "–" if cost is None else f"{cost:.4f}" if cost < 10 else f"{cost:.2f}" if cost < 1000 else f"{cost:.0f}"
+    return f"{name:11} {calls:>5,} {brief:>6} {price:>6}"
 
 
 def _hanging(name: str, text: Content, width: int) -> Content:

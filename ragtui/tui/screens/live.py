@@ -12,7 +12,7 @@ from textual.worker import get_current_worker
 
 from ragtui.errors import RagtuiError
 from ragtui.store.journal import journal_path, request_cancel
-from ragtui.tui.data.live import ALIKE, LiveView
+from ragtui.tui.data.live import ALIKE, LiveTally, LiveView
 from ragtui.tui.follow import follow_run
 from ragtui.tui.messages import Failed, LiveChanged, LiveMoved, Loaded, RunEnded
 from ragtui.tui.screens import live_text
@@ -33,7 +33,8 @@ class LiveScreen(RagtuiScreen):
     HELP = """Every run in progress in this workspace, whoever started it, as its journal tells it. Closing the app or
     leaving this screen never touches a run. The line under the name counts cases: scored ones have a value, missed
     ones did not find everything, errored ones have no result. Values are means so far with their 95 % interval; in a
-    run that asks a model they are of one mode, and a line more tells tokens a second, what was replayed and cost."""
+    run that asks a model they are of one mode, and a line more tells tokens a second, what was replayed and cost. The
+    queue counts calls in flight and cases that wait; retries are requests sent again because the server was busy."""
     BINDINGS: ClassVar[list[Any]] = [
         Binding(
             "t,enter",
@@ -52,6 +53,7 @@ class LiveScreen(RagtuiScreen):
         Binding("d", "detach", "Detach", id="live.detach", tooltip="Stop watching this run; it goes on."),
         Binding("a", "attach", "Attach", id="live.attach", tooltip="Watch again the runs that were detached."),
         Binding("r", "resume", "Resume", id="live.resume", tooltip="Continue a run that was interrupted or cancelled."),
+        Binding("m", "matrix", "Matrix", id="live.matrix", tooltip="Which model can what: the matrix, as it fills."),
         Binding("right_square_bracket,n", "next_run(1)", "Next run", id="live.next", tooltip="Show the next run."),
         Binding(
             "left_square_bracket",
@@ -121,7 +123,7 @@ class LiveScreen(RagtuiScreen):
         def work() -> None:
             worker = get_current_worker()
             try:
-                follow_run(path, lambda view: self._tell(run_id, view), lambda: worker.is_cancelled)
+                follow_run(path, lambda view: self._tell(run_id, view), lambda: worker.is_cancelled, LiveTally())
             except RagtuiError as error:
                 self.post_message(Failed(f"follow {run_id}", error))
 
@@ -301,6 +303,12 @@ class LiveScreen(RagtuiScreen):
     def action_resume(self) -> None:
         """Continue the run in a process of its own."""
         self.ragtui.start_process(["resume", self.views[self.shown].run_id])
+
+    def action_matrix(self) -> None:
+        """The matrix, under way or the newest."""
+        from ragtui.tui.screens.matrix import open_matrix
+
+        open_matrix(self)
 
     def action_next_run(self, by: int) -> None:
         """Another of the followed runs."""

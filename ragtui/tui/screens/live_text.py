@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from textual.content import Content
 
 from ragtui.errors import RagtuiError
+from ragtui.events import seconds_between
 from ragtui.ids import short
 from ragtui.metrics.aggregate import Estimate
 from ragtui.tui.data.live import LiveView
@@ -20,7 +20,7 @@ _TONES = {"completed": "$success", "failed": "$error", "interrupted": "$warning"
 
 
 def head(view: LiveView, width: int) -> Content:
-    """Two lines: which run this is; where it stands. A third for a run that asks a model."""
+    """Which run this is; where it stands. A line more for a run that asks a model, and one for the queue of calls."""
     title = Content.assemble(
         (f"{STATUS_GLYPHS[view.status]} {view.status}", f"bold {_TONES.get(view.status, '$primary')}"),
         "  ",
@@ -31,6 +31,8 @@ def head(view: LiveView, width: int) -> Content:
     lines = [title.truncate(width, ellipsis=True), counts(view, width)]
     if view.mode:
         lines.append(answers(view).truncate(width, ellipsis=True))
+    if queued := queue(view):
+        lines.append(queued.truncate(width, ellipsis=True))
     return Content("\n").join(lines)
 
 
@@ -44,6 +46,22 @@ def answers(view: LiveView) -> Content:
         parts.append(Content(f"cost {view.cost:.4f}"))
     parts.append(Content.styled(f"numbers of {view.mode}", "$secondary"))
     return Content("   ").join(parts)
+
+
+def queue(view: LiveView) -> Content | None:
+    """Calls in flight, cases that wait, and retries with the reason of the newest; None where nothing is asked."""
+    calls, parts = view.calls, []
+    if calls.in_flight:
+        parts.append(Content(f"{calls.in_flight:,} in flight, {view.waiting:,} waiting"))
+    if calls.retries:
+        parts.append(Content.styled(f"retries {calls.retries:,}", "bold $warning"))
+    if not parts:
+        return None
+    told = [Content.assemble(("queue   ", "bold"), Content("   ").join(parts))]
+    if calls.retries:
+        wait = "" if view.over else f", again in {calls.wait_s:.1f} s"
+        told.append(line(f"{calls.provider} {calls.reason}{wait}", "$secondary"))
+    return Content("   ").join(told)
 
 
 def counts(view: LiveView, width: int) -> Content:
@@ -76,8 +94,7 @@ def elapsed(view: LiveView) -> float | None:
     """Seconds since the attempt began, until it ended."""
     if not view.started_at:
         return None
-    end = datetime.fromisoformat(view.ended_at) if view.ended_at else datetime.now(UTC)
-    return max((end - datetime.fromisoformat(view.started_at)).total_seconds(), 0.0)
+    return max(seconds_between(view.started_at, view.ended_at or None), 0.0)
 
 
 def interval(estimate: Estimate) -> str:

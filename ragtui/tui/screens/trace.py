@@ -122,6 +122,8 @@ class TraceScreen(Answers):
             return self.level != "runs"
         if action in ("answer", "modes"):
             return self.level == "case" and self.view is not None and self.view.record.tier == "generation"
+        if action == "by_mode":
+            return (run := self.chosen()) is not None and run[2] == "generation"
         if action in ("manifest", "diff", "whatif"):
             return self.level != "runs" or bool(self.lines)
         return True
@@ -153,7 +155,7 @@ class TraceScreen(Answers):
         self.ragtui.show_error(message.error)
 
     def _got_runs(self, lines: tuple[RunLine, ...]) -> None:
-        self.lines = lines
+        self.lines = self.ragtui.runs = lines
         table = self.query_one("#trace-runs", LazyTable)
         table.empty = _NO_RUN
         table.reset(len(lines), keep_cursor=True)
@@ -229,6 +231,8 @@ class TraceScreen(Answers):
 
     def on_lazy_table_moved(self, message: LazyTable.Moved) -> None:
         """A case that stands beside its list follows the cursor, once it rests."""
+        if message.table.id == "trace-runs":
+            self.refresh_bindings()
         if message.table.id == "case-rows" and message.row is not None:
             self.state_line(cases_pane.told(message.row))
         if message.table.id == "case-rows" and message.row is not None and self.query_one("#trace-case").display:
@@ -265,22 +269,22 @@ class TraceScreen(Answers):
     def _got_manifest(self, view: RunView) -> None:
         self.app.push_screen(DocumentDialog(f"Manifest of {view.record.run_id}", documents.manifest(view.record)))
 
+    def chosen(self) -> tuple[str, data.Label, str] | None:
+        """Id, store and tier of the run that is open or under the cursor."""
+        if self.level != "runs" and self.view is not None:
+            return self.view.record.run_id, self.view.store, self.view.record.tier
+        line = self._line()
+        return None if line is None else (line.row.run_id, line.store, line.row.tier)
+
     def action_diff(self) -> None:
         """Compare with the baseline."""
-        run_id = self.view.record.run_id if self.level != "runs" and self.view is not None else None
-        line = self._line()
-        if run_id is None and line is not None:
-            run_id = line.row.run_id
-        if run_id is not None:
-            self.ragtui.open_diff(None, run_id)
+        if (run := self.chosen()) is not None:
+            self.ragtui.open_diff(None, run[0])
 
     def action_whatif(self) -> None:
         """Turn the run's knobs."""
-        line = self._line()
-        if self.level != "runs" and self.view is not None:
-            open_whatif(self, self.view.record.run_id, self.view.store, self.view.record.tier)
-        elif line is not None:
-            open_whatif(self, line.row.run_id, line.store, line.row.tier)
+        if (run := self.chosen()) is not None:
+            open_whatif(self, *run)
 
     def action_copy(self) -> None:
         """Copy what is under the cursor."""

@@ -6,6 +6,8 @@ from functools import partial
 
 from ragtui.tui.data import documents
 from ragtui.tui.data.answers import GoldenAnswers, golden_answers
+from ragtui.tui.data.trace import Label
+from ragtui.tui.screens.by_mode import open_by_mode
 from ragtui.tui.screens.trace_filters import Filters
 from ragtui.tui.widgets.answer_text import mode_body, mode_title, modes_head, whole_answer
 from ragtui.tui.widgets.beside import BesideDialog, Side
@@ -18,6 +20,15 @@ class Answers(Filters):
 
     def open_mode(self, case_id: str) -> None:
         """Show another case of the same golden; a screen fetches it."""
+
+    def chosen(self) -> tuple[str, Label, str] | None:
+        """Id, store and tier of the run that is looked at; the screen knows it."""
+        return None
+
+    def action_by_mode(self) -> None:
+        """Show the run in its modes."""
+        if (run := self.chosen()) is not None:
+            open_by_mode(self, *run)
 
     def action_answer(self) -> None:
         """Show the answer and its prompt."""

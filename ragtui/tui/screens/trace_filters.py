@@ -32,6 +32,7 @@ TRACE_KEYS: list[Any] = [
     _key("escape,backspace", "back", "Back", "back", "Back to the cases, or to the runs."),
     _key("a", "answer", "Answer", "answer", "The answer with its patterns marked, and the prompt as sent."),
     _key("o", "modes", "Modes", "modes", "The same golden in every mode, side by side."),
+    _key("v", "by_mode", "By mode", "by_mode", "The retriever or the model? Measures and outcomes by mode."),
     _key("slash", "filter", "Filter", "filter", "Narrow the cases by words of question, id or tag.", "/"),
     _key("w", "which", "Which", "which", "All cases, missed ones, errors, or those that changed against the baseline."),
     _key("t", "tag", "Tag", "tag", "Only cases with one tag."),

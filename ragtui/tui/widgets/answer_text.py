@@ -7,13 +7,14 @@ import itertools
 from rich.text import Text
 
 from ragtui.analysis.answer_marks import marks_of
+from ragtui.analysis.judge import judged_scores
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.inputs.text import printable
-from ragtui.trace import CaseTrace, Usage
+from ragtui.trace import CaseTrace, JudgeTrace, Usage
 from ragtui.tui.data.answers import GoldenAnswers, ModeAnswers
 from ragtui.tui.data.case import LONGEST_SHOWN, CaseView
 from ragtui.tui.widgets.case_text import CLOSE, OPEN
-from ragtui.tui.widgets.text import inert, inert_block
+from ragtui.tui.widgets.text import inert, inert_block, value
 
 # Brackets besides styles: they are seen without any colour.
 _SET_OFF = {"required": (f"{OPEN}✓", "bold"), "forbidden": (f"{OPEN}✗", "bold reverse")}
@@ -77,6 +78,8 @@ def whole_answer(view: CaseView) -> Text:
     ]
     if answer.thinking:
         parts.append(("Reasoning, apart", inert_block(answer.thinking, "dim")))
+    if answer.judge is not None:
+        parts += judged_parts(answer.judge)
     if answer.context or answer.dropped:
         title = f"Context: {len(answer.context)} injected, {len(answer.dropped)} dropped for lack of room"
         names = [(chunk, "✓") for chunk in answer.context] + [(chunk, "✗ dropped") for chunk in answer.dropped]
@@ -91,6 +94,32 @@ def whole_answer(view: CaseView) -> Text:
     for title, body in parts:
         shown.append("\n\n").append(title, "bold underline").append("\n").append_text(body)
     return shown
+
+
+def judged_parts(judge: JudgeTrace) -> list[tuple[str, Text]]:
+    """What the judge said: its claims, its marks, and its reply as it came."""
+    lines = []
+    if judge.error is not None:
+        lines.append(inert(f"✗ {judge.error.kind}: {judge.error.message}", "bold"))
+    lines += [
+        inert(f"{'✓ supported' if claim.supported else '✗ not supported'}: {claim.claim}") for claim in judge.claims
+    ]
+    if judge.error is None:
+        marks = (f"{name} {value(score)}" for name, score in judged_scores(judge).items())
+        lines.append(Text("   ".join(marks), "bold", end=""))
+        if not judge.claims:
+            lines.append(Text("no claim was found in the answer", "dim", end=""))
+    took = [f"{name} tokens {count}" for name, count in _counts(judge.usage) if count is not None]
+    took += [f"cost {judge.usage.cost:.6f}"] if judge.usage.cost is not None else []
+    took += ["replayed from an earlier run"] if judge.replayed else []
+    if took:
+        lines.append(Text("   ".join(took), "dim", end=""))
+    raw = inert_block(judge.raw) if judge.raw else Text("(no reply)", "dim", end="")
+    return [("Judge, apart from all measures", Text("\n").join(lines)), ("Judge's reply as it came", raw)]
+
+
+def _counts(usage: Usage) -> list[tuple[str, int | None]]:
+    return [("prompt", usage.prompt_tokens), ("answer", usage.completion_tokens)]
 
 
 def _chunk_line(view: CaseView, ordinal: int, mark: str) -> Text:

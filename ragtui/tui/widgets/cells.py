@@ -30,10 +30,14 @@ class Column(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row: what it stands for, and a cell for each column; cells are inert text."""
+    """A row: what it stands for, and a cell for each column; cells are inert text.
+
+    `below` is a second line of cells, in lists that show one.
+    """
 
     key: str
     cells: tuple[Text, ...]
+    below: tuple[Text, ...] = ()
 
 
 def layout(columns: Sequence[Column], room: int) -> list[tuple[int, int]]:

@@ -92,6 +92,7 @@ class TextField(Input):
     """An input of one row that says what it is for."""
 
     DEFAULT_CSS = """
+    TextField, TextField:focus { border: none; height: 1; padding: 0; }
     TextField { width: 1fr; background: $panel; color: $foreground; }
     TextField.-wrong { color: $error; text-style: bold; }
     """
@@ -105,5 +106,8 @@ class TextField(Input):
         placeholder: str = "",
         help_text: str = "",
     ) -> None:
-        super().__init__(value, placeholder, id=id, classes=classes, compact=True, select_on_focus=False)
+        # Without validators an input is valid from the start; saying so spares it being styled again when it is
+        # mounted. Its size is in the stylesheet, not in `compact`, for the same reason.
+        own = "-valid" if classes is None else f"-valid {classes}"
+        super().__init__(value, placeholder, id=id, classes=own, select_on_focus=False)
         self.help_text = help_text

@@ -16,6 +16,9 @@ from textual.strip import Strip
 
 from ragtui.tui.widgets.cells import Column, Row, layout, strip
 
+# Lines that are no row: a heading, a note, a blank; from here down, the second line of row `_BELOW - line`.
+_BELOW = -10
+
 
 class Section(NamedTuple):
     """A heading (its columns' titles, the first names the section) and rows; `note` stands where there is none."""
@@ -96,9 +99,11 @@ class SectionList(ScrollView, can_focus=True):
             self._lines.append((number, -1))
             if not section.rows:
                 self._lines.append((number, -2))
-            for place in range(len(section.rows)):
+            for place, row in enumerate(section.rows):
                 self._places.append(len(self._lines))
                 self._lines.append((number, place))
+                if row.below:
+                    self._lines.append((number, _BELOW - place))
         self.virtual_size = Size(1, len(self._lines))
         self.cursor = 0
         if before is not None:
@@ -124,11 +129,13 @@ class SectionList(ScrollView, can_focus=True):
         line = self._places[self.cursor]
         top, height = round(self.scroll_y), max(self.size.height, 1)
         # The heading comes into view with the first row of its section.
-        head = line - 1 if self._lines[line][1] == 0 else line
+        number, first = self._lines[line]
+        head = line - 1 if first == 0 else line
+        last = line + bool(self.sections[number].rows[first].below)
         if head < top:
             self.scroll_to(y=head, animate=False)
-        elif line >= top + height:
-            self.scroll_to(y=line - height + 1, animate=False)
+        elif last >= top + height:
+            self.scroll_to(y=last - height + 1, animate=False)
         self.refresh()
         found = self.under_cursor()
         if old != self.cursor and found is not None:
@@ -186,6 +193,8 @@ class SectionList(ScrollView, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """A click moves the cursor; a second one opens."""
         line = round(self.scroll_y) + event.y
+        if line < len(self._lines) and self._lines[line][1] <= _BELOW:
+            line -= 1
         if line in self._places:
             place = self._places.index(line)
             again = place == self.cursor and event.chain > 1
@@ -211,9 +220,12 @@ class SectionList(ScrollView, can_focus=True):
             style = base + self.get_component_rich_style("sections--head", partial=True)
             heads = [(Text(section.columns[at].title, end=""), size, section.columns[at].right) for at, size in shown]
             return strip(" ", heads, style, width, console)
-        on = bool(self._places) and line == self._places[self.cursor]
+        below = place <= _BELOW
+        row = section.rows[_BELOW - place if below else place]
+        on = bool(self._places) and line - below == self._places[self.cursor]
         style = base
         if on:
             style += self.get_component_rich_style("sections--cursor" if self.has_focus else "sections--cursor-blurred")
-        cells = [(section.rows[place].cells[at], size, section.columns[at].right) for at, size in shown]
-        return strip("▸" if on else " ", cells, style, width, console)
+        texts = row.below if below else row.cells
+        cells = [(texts[at], size, section.columns[at].right) for at, size in shown]
+        return strip("▸" if on and not below else " ", cells, style, width, console)

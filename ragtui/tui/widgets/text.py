@@ -6,6 +6,7 @@ from rich.text import Text
 from textual.content import Content
 
 from ragtui.inputs.text import fold_space, printable
+from ragtui.inputs.text import plural as plural
 
 STATUS_GLYPHS = {"completed": "✓", "running": "▶", "interrupted": "‖", "cancelled": "■", "failed": "✗"}
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -51,11 +52,6 @@ def size(count: int) -> str:
 def when(stamp: str | None) -> str:
     """`2031-04-02 10:15` of a UTC time; a dash where there is none."""
     return stamp[:16].replace("T", " ") if stamp else "–"
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 case`, `2 cases`."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def spark(values: list[float] | tuple[float, ...], width: int) -> str:
