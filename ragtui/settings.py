@@ -187,7 +187,8 @@ def _read_config(path: Path) -> _Config:
     faults = field_faults(data, _Config)
     if faults:
         told = [Problem(path.name, _line_of(fault, text), f"{fault}.") for fault in faults]
-        raise InvalidFiles(told, "`ragtui init` writes a commented example; `ragtui help profiles` names the fields.", path.name)
+        hint = "`ragtui init` writes a commented example; `ragtui help profiles` names the fields."
+        raise InvalidFiles(told, hint, path.name)
     return msgspec.convert(data, _Config)
 
 

@@ -3,6 +3,7 @@
 recorded       a run as one value              summary        its measures, overall and by tag
 compare        two runs side by side           comparability  whether and over which cases they may be compared
 contrast       one measure in two runs         flips          the questions won and lost
+answer_flips   the same of answers, and which of them are unstable from repeat to repeat
 gates          which measures decide           verdict        PASS, FAIL, INCONCLUSIVE; absolute floors
 statistics     tests, corrections, power       goldens        repeats averaged before anything is compared
 replay         a run under another plan        recording      its hits in columns, for many replays

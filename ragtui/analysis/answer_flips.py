@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from ragtui.analysis.answer_marks import marks_of
 from ragtui.analysis.flips import Flip, Told, Unstable
-from ragtui.analysis.modes import GoldenPasses, cases_of_mode, headline_mode, modes_of, passes
+from ragtui.analysis.modes import GoldenPasses, cases_of_mode, passes
 from ragtui.analysis.recorded import RecordedRun
+from ragtui.experiment.generation import Mode
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.trace import CaseTrace
 
@@ -17,14 +18,14 @@ CORRECT, REFUSES = "correctness", "refusalCorrectness"
 
 
 def answer_flips(
-    base: RecordedRun, new: RecordedRun, cases: Sequence[EvaluationCase]
+    base: RecordedRun, new: RecordedRun, cases: Sequence[EvaluationCase], mode: Mode
 ) -> tuple[tuple[Flip, ...], tuple[Unstable, ...]]:
     """Flips, lost ones first, and unstable goldens, the greatest losses first; each in the order of `cases`.
 
-    The runs are whole, `cases` goldens, and what counts is the mode that stands for each run. A golden without a
-    judged answer in one of the runs is neither.
+    The runs are whole, `cases` goldens, and what counts are the answers in `mode`. A golden without a judged answer in
+    one of the runs is neither.
     """
-    old, present = _Answers(base), _Answers(new)
+    old, present = _Answers(base, mode), _Answers(new, mode)
     flips: list[Flip] = []
     unstable: list[Unstable] = []
     for case in cases:
@@ -55,15 +56,11 @@ def answer_flips(
 
 
 class _Answers:
-    """The answers of one run by golden, in the mode that stands for it."""
+    """The answers of one run by golden, in one mode."""
 
-    def __init__(self, run: RecordedRun) -> None:
-        self.passes: Mapping[str, GoldenPasses] = {}
+    def __init__(self, run: RecordedRun, mode: Mode) -> None:
+        self.passes: Mapping[str, GoldenPasses] = {row.golden: row for row in passes(run, mode)}
         self._traces: dict[str, list[CaseTrace]] = {}
-        if not modes_of(run):
-            return
-        mode = headline_mode(run)
-        self.passes = {row.golden: row for row in passes(run, mode)}
         for golden, _, trace in cases_of_mode(run, mode):
             self._traces.setdefault(golden, []).append(trace)
 

@@ -20,14 +20,18 @@ from ragtui.trace import CaseTrace, Hits
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-# Says whether some chunk holds half of the characters [start, end) of a document.
-Indexed = Callable[[str, int, int], bool]
+# Says whether some chunk holds half of the characters [start, end) of a document; None where that is not known.
+Indexed = Callable[[str, int, int], bool | None]
 
 
 class Cause(StrEnum):
-    """Why a judged document or span is not among the results, in the order of the pipeline."""
+    """Why a judged document or span is not among the results, in the order of the pipeline.
+
+    Where the chunk set is not at hand, whether a span that no channel found is indexed at all is not known.
+    """
 
     NOT_INDEXED = "not indexed"
+    NOT_FOUND = "found by no channel"
     BELOW_DEPTH = "below every channel's depth"
     BELOW_MIN_SCORE = "below a channel's minimum score"
     LOST_IN_FUSION = "lost in fusion"
@@ -72,7 +76,7 @@ def attribute(run: RecordedRun, *, cutoff: int | None = None, indexed: Indexed |
     A judgment counts from the plan's relevance up. A document is missed when it is not among the first `cutoff`
     documents of the results, a span when none of the first `cutoff` chunks covers half of it; where a document has
     judged spans, they stand for it. The cut-off is that of the primary measure unless given. `indexed` asks the chunk
-    set (`held_by` makes it); without it a span is taken to be indexed unless it is too long for any chunk.
+    set (`held_by` makes it); without it only a span that is too long for any chunk is known not to be indexed.
     """
     reader = _Reader(run, default_cutoff(run) if cutoff is None else cutoff, indexed)
     return [miss for case, trace in _finished(run) for miss in reader.misses(case, trace)]
@@ -181,13 +185,17 @@ class _Reader:
         """The first stage after which no hit holds the judgment, or after which it is out of reach."""
         held = self._held
         if not any(held(hits, judgment) for hits in lists.raw.values()):
-            return Cause.BELOW_DEPTH if self._is_indexed(judgment) else Cause.NOT_INDEXED
+            known = self._is_indexed(judgment)
+            return Cause.NOT_FOUND if known is None else Cause.BELOW_DEPTH if known else Cause.NOT_INDEXED
         if not any(held(hits, judgment) for hits in lists.counted.values()):
             return Cause.BELOW_MIN_SCORE
         seen_near = any(self._within(hits, judgment) for hits in lists.counted.values())
         if not held(lists.fused, judgment) or (seen_near and not self._within(lists.fused, judgment)):
             return Cause.LOST_IN_FUSION
-        if not held(lists.floored, judgment):
+        # The floor only moves up what it leaves, so what it took out of reach it dropped.
+        if not held(lists.floored, judgment) or (
+            self._within(lists.fused, judgment) and not self._within(lists.floored, judgment)
+        ):
             return Cause.BELOW_FLOOR
         if not held(lists.collapsed, judgment):
             return Cause.COLLAPSED
@@ -228,13 +236,13 @@ class _Reader:
         rank = self._rank(chunks, judgment)
         return rank is not None and rank <= self._cutoff
 
-    def _is_indexed(self, judgment: Span | tuple[str, int]) -> bool:
+    def _is_indexed(self, judgment: Span | tuple[str, int]) -> bool | None:
         # Chunking gives every document a chunk, or refuses it.
         if not isinstance(judgment, Span) or self._plan.chunking.strategy == "document":
             return True
-        if self._indexed is not None:
-            return self._indexed(judgment.doc, judgment.start, judgment.end)
-        return judgment.end - judgment.start <= 2 * self._plan.chunking.size
+        if judgment.end - judgment.start > 2 * self._plan.chunking.size:
+            return False
+        return None if self._indexed is None else self._indexed(judgment.doc, judgment.start, judgment.end)
 
 
 def _covers_half(first: int, last: int, start: int, end: int) -> bool:

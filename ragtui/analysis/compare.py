@@ -8,20 +8,21 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from ragtui.analysis.announcements import answer_notes, notes_of
 from ragtui.analysis.answer_flips import CORRECT, answer_flips
 from ragtui.analysis.comparability import Pairing, Revisions, pair
 from ragtui.analysis.contrast import BoolArray, MeasureChange, Role, applies, contrast, score_columns
 from ragtui.analysis.flips import Flip, Unstable, find_flips, flip_measure_of
 from ragtui.analysis.gates import gating_measures, roles_of, with_roles
-from ragtui.analysis.goldens import by_golden
+from ragtui.analysis.goldens import by_golden, common_mode, standing
 from ragtui.analysis.modes import same_answers
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.statistics import FloatArray
 from ragtui.analysis.verdict import TOLERANCE, Evidence, Mode, Verdict, decide
 from ragtui.artifacts.recipes import canonical
+from ragtui.experiment.generation import Mode as AnswerMode
 from ragtui.experiment.specification import differences
 from ragtui.inputs.evaluation import EvaluationCase
-from ragtui.inputs.text import plural, printable
 from ragtui.metrics.measure import Measure, parse_measure
 
 
@@ -36,7 +37,8 @@ class SpecificationChange(msgspec.Struct, frozen=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that two runs say about each other; `notes` are announcements, `not_compared` measure → why not.
 
-    `unstable` are goldens that are answered now rightly, now wrongly; none of them is among the flips.
+    `unstable` are goldens that are answered now rightly, now wrongly; none of them is among the flips. `answer_mode` is
+    the mode of the answers that are compared, None in the retrieval tier.
     """
 
     schema: int = 1
@@ -58,6 +60,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     flip_measure: str
     flips: tuple[Flip, ...]
     unstable: tuple[Unstable, ...] = ()
+    answer_mode: AnswerMode | None = None
 
     @property
     def flipped_by(self) -> str:
@@ -105,11 +108,13 @@ def compare_cases(
 ) -> Compared:
     """Compare over the shared cases; ComparisonRefused where the numbers would not mean the same.
 
-    In the generation tier a case is a golden, its repeats averaged. The new run's plan says which measures gate; one
-    of rankings that a run does not report is computed from that run's traces. `documents` as in `comparability.pair`.
+    In the generation tier a case is a golden, its repeats averaged, in the mode that stands for both runs. The new
+    run's plan says which measures gate; one of rankings that a run does not report is computed from that run's traces.
+    `documents` as in `comparability.pair`.
     """
     whole = base, new
-    base, new = by_golden(base), by_golden(new)
+    answer_mode = common_mode(whole)
+    base, new = by_golden(base, answer_mode), by_golden(new, answer_mode)
     pairing = pair(base, new, tag, documents)
     case_of = {case.id: case for case in new.cases}
     cases = [case_of[name] for name in pairing.shared]
@@ -122,18 +127,24 @@ def compare_cases(
     table = with_roles(table, roles)
     gates = {name: table[name] for name in roles}
     unreported = [name for name in roles if name not in base.measures or name not in new.measures]
+    stands = [(run, standing(run, answer_mode)) for run in whole]
+
+    def lacks(counted: Mapping[str, int]) -> int:
+        return sum(counted.get(name, 0) for name in pairing.shared)
+
     evidence = Evidence(
         identical=_identical(base, new, pairing.shared)
-        and (new.tier == "retrieval" or same_answers(*whole, set(pairing.shared))),
+        and (answer_mode is None or same_answers(*whole, set(pairing.shared), answer_mode)),
         alike="ranking" if new.tier == "retrieval" else "ranking and answers",
         equal_cases=pairing.equal,
-        unfinished=_unfinished(base, pairing) or _unfinished(new, pairing),
+        unfinished=any(run.status != "completed" and lacks(found.missing) for run, found in stands),
+        failed=tuple((run.run_id, lacks(found.failed)) for run, found in stands),
         not_compared=tuple(str(measure) for measure in gating if str(measure) in not_compared),
         subset=subset,
         allow_errors=allow_errors,
     )
     decision = decide(gates or {str(gating[0]): _nothing(gating[0])}, evidence, tolerance, mode)
-    flip_measure, flips, unstable = _flips(whole, gating, names, cases, (old, present))
+    flip_measure, flips, unstable = _flips(whole, answer_mode, gating, names, cases, (old, present))
     comparison = Comparison(
         base_run=base.run_id,
         new_run=new.run_id,
@@ -142,7 +153,10 @@ def compare_cases(
         mode=mode,
         verdict=decision.verdict,
         reasons=decision.reasons,
-        notes=(*_notes(base, new, pairing, unreported, evidence.identical), *_repeat_notes(whole, unstable)),
+        notes=(
+            *notes_of(whole, pairing, unreported, evidence.identical),
+            *answer_notes(whole, answer_mode, unstable),
+        ),
         detectable=decision.detectable,
         more_questions=decision.more_questions,
         cases=pairing,
@@ -153,6 +167,7 @@ def compare_cases(
         flip_measure=flip_measure,
         flips=flips,
         unstable=unstable,
+        answer_mode=answer_mode,
     )
     return Compared(comparison, cases, old, present)
 
@@ -164,15 +179,17 @@ def specification_diff(base: RecordedRun, new: RecordedRun) -> tuple[Specificati
 
 
 def _flips(
-    runs: tuple[RecordedRun, RecordedRun], gating: Sequence[Measure], names: Sequence[str],
+    runs: tuple[RecordedRun, RecordedRun], mode: AnswerMode | None, gating: Sequence[Measure], names: Sequence[str],
     cases: Sequence[EvaluationCase], scores: tuple[FloatArray, FloatArray],
 ) -> tuple[str, tuple[Flip, ...], tuple[Unstable, ...]]:  # fmt: skip
     """The flips' measure, the flips, and the goldens that are too unstable to flip. The runs are whole."""
-    if runs[1].tier == "generation" and CORRECT in names:
-        return CORRECT, *answer_flips(*runs, cases)
+    if mode is not None and CORRECT in names:
+        return CORRECT, *answer_flips(*runs, cases, mode)
     measure = flip_measure_of(gating, names)
-    columns = (matrix[:, names.index(measure)] for matrix in scores) if names else None
-    return measure, find_flips(cases, *columns) if columns else (), ()
+    if not names:
+        return measure, (), ()
+    columns = (matrix[:, names.index(measure)] for matrix in scores)
+    return measure, find_flips(cases, *columns, higher_is_better=parse_measure(measure).higher_is_better), ()
 
 
 def _comparable(base: RecordedRun, new: RecordedRun, gating: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -228,10 +245,6 @@ def _unanswered(
     return ~np.array(done, dtype=np.bool_)[:, None] & of_answers
 
 
-def _unfinished(run: RecordedRun, pairing: Pairing) -> bool:
-    return run.status != "completed" and any(name not in run.trace_of for name in pairing.shared)
-
-
 def _identical(base: RecordedRun, new: RecordedRun, shared: Sequence[str]) -> bool:
     """Whether every shared case finished in both runs with the same ranking of the same chunks."""
     for name in shared:
@@ -249,47 +262,3 @@ def _identical(base: RecordedRun, new: RecordedRun, shared: Sequence[str]) -> bo
             if a is None or b is None or (a.doc, a.start, a.end) != (b.doc, b.start, b.end):
                 return False
     return True
-
-
-def _notes(
-    base: RecordedRun, new: RecordedRun, pairing: Pairing, unreported: Sequence[str], identical: bool
-) -> list[str]:
-    notes = []
-    if base.run_id == new.run_id:
-        notes.append("A run is compared with itself.")
-    for run in (base, new):
-        missing = sum(case.id not in run.trace_of for case in run.cases)
-        if run.status != "completed":
-            done = len(run.cases) - missing
-            notes.append(f"{run.run_id} is {run.status}: {done} of {plural(len(run.cases), 'case')} finished.")
-    if not pairing.equal:
-        notes.append(
-            f"{len(pairing.shared)} cases are shared; {len(pairing.only_base)} are only in {base.run_id}"
-            f"{_some(pairing.only_base)}, {len(pairing.only_new)} only in {new.run_id}{_some(pairing.only_new)}."
-        )
-    if unreported:
-        notes.append(f"Computed from the traces, because a run does not report it: {', '.join(unreported)}.")
-    if identical and base.run_id != new.run_id:
-        alike = "rankings" if new.tier == "retrieval" else "rankings and answers"
-        notes.append(f"The {alike} are identical.")
-    return notes
-
-
-def _repeat_notes(runs: tuple[RecordedRun, RecordedRun], unstable: Sequence[Unstable]) -> list[str]:
-    """What repeats say that no measure does. The runs are whole."""
-    notes = []
-    if unstable:
-        count = "1 question is" if len(unstable) == 1 else f"{len(unstable)} questions are"
-        notes.append(f"{count} answered rightly in some repeats and wrongly in others: unstable, and no flip.")
-    recipes = [run.specification.plan.generation for run in runs]
-    once = [run.run_id for run, recipe in zip(runs, recipes, strict=True) if recipe and recipe.repeats == 1]
-    if len(once) == 1 and all(recipe is not None for recipe in recipes):
-        notes.append(f"{once[0]} asked each question once, so unstableRate cannot be compared and does not gate.")
-    return notes
-
-
-def _some(names: Sequence[str]) -> str:
-    if not names:
-        return ""
-    more = f", and {len(names) - 5} more" if len(names) > 5 else ""
-    return f" ({printable(', '.join(names[:5]))}{more})"

@@ -9,6 +9,7 @@ import numpy as np
 
 from ragtui.analysis.modes import GoldenPasses, mode_table, modes_of, passes
 from ragtui.analysis.recorded import RecordedRun
+from ragtui.experiment.cases import parse_case
 from ragtui.experiment.generation import Mode
 from ragtui.metrics.aggregate import Estimate, mean_estimate, paired_estimate
 from ragtui.metrics.formulas import FloatArray
@@ -94,6 +95,12 @@ def decompose(run: RecordedRun) -> Decomposition | None:
         reversed_steady=always,
         findings=tuple(_findings(levels, differences, reversed_, always)),
     )
+
+
+def case_outcome(run: RecordedRun, case_id: str) -> OutcomeRow | None:
+    """The outcome of a case's golden; None in the retrieval tier and where not all three modes were judged."""
+    found = decompose(run)
+    return None if found is None else found.outcome_of(parse_case(case_id).golden)
 
 
 def _column(run: RecordedRun, mode: Mode) -> dict[str, float]:

@@ -39,6 +39,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 class Flip(msgspec.Struct, frozen=True, kw_only=True):
     """A case that found something relevant in one run and nothing in the other, by the flips' measure.
 
+    By a rate, which goes down, one that is right in one run (0) and wrong in the other: `lost` is always for the worse.
     In the generation tier one whose answers passed in every repeat of one run and in none of the other; then
     `measure` is the one that it flipped by, `base_answer` and `new_answer` are an answer of each run.
     """
@@ -91,11 +92,14 @@ def flip_measure_of(gating: Sequence[Measure], names: Sequence[str]) -> str:
     return str(compared[0]) if compared else (names[0] if names else str(gating[0]))
 
 
-def find_flips(cases: Sequence[EvaluationCase], base: FloatArray, new: FloatArray) -> tuple[Flip, ...]:
-    """Lost ones first, each in the order of the run."""
+def find_flips(
+    cases: Sequence[EvaluationCase], base: FloatArray, new: FloatArray, *, higher_is_better: bool
+) -> tuple[Flip, ...]:
+    """Lost ones first, each in the order of the run; where less is better, a value that left 0 is what was lost."""
     flips = [
         Flip(
-            case=case.id, query=case.query, tags=case.tags, direction="lost" if old > 0 else "found", base=old, new=now
+            case=case.id, query=case.query, tags=case.tags,
+            direction="lost" if (old > 0) == higher_is_better else "found", base=old, new=now,
         )
         for case, old, now in zip(cases, base.tolist(), new.tolist(), strict=True)
         if (old > 0 and now == 0) or (old == 0 and now > 0)

@@ -103,7 +103,7 @@ def read_matrix(path: Path) -> Matrix:
         matrix = msgspec.json.decode(path.read_bytes(), type=Matrix)
     except FileNotFoundError as error:
         raise InvalidInput("There is no matrix yet.", "Make one with `ragtui matrix --models a,b`.") from error
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"{path.name} is not a matrix: {error}.", "Make a new one with `ragtui matrix`.") from error
     if matrix.schema != MATRIX_SCHEMA:
         raise InvalidInput(

@@ -76,7 +76,7 @@ def decode_recorded(data: bytes, source: str) -> RecordedRun:
     """Read an exported run; InvalidInput names what is wrong with it."""
     try:
         recorded = msgspec.json.decode(data, type=RecordedRun)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(
             f"{source} is not an exported run: {error}.", "`ragtui export RUN --format json` writes one."
         ) from error

@@ -19,7 +19,7 @@ from ragtui.errors import InvalidInput
 from ragtui.experiment.plan import Channel, Plan, uses
 from ragtui.experiment.validate import check_plan, measures_of
 from ragtui.metrics.aggregate import Summary, summarise
-from ragtui.metrics.measure import Measure
+from ragtui.metrics.measure import Measure, parse_measure
 from ragtui.pipeline.batch import run_stages_batch
 from ragtui.pipeline.scoring import Scorer
 from ragtui.pipeline.stages import run_stages
@@ -66,7 +66,8 @@ class Replay:
             return ()
         measure = flip_measure_of(gating_measures(self.plan), names)
         recorded = score_columns(self.run, self.cases, [measure])
-        return find_flips(self.cases, recorded[:, 0], self._columns([measure])[:, 0])
+        upwards = parse_measure(measure).higher_is_better
+        return find_flips(self.cases, recorded[:, 0], self._columns([measure])[:, 0], higher_is_better=upwards)
 
     @cached_property
     def traces(self) -> tuple[CaseTrace, ...]:

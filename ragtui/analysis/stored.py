@@ -63,7 +63,12 @@ def runs_to_compare(
             scored.append(_with_chunks(row, store.cases_of(run_id), tuple(store.outlines(run_id)), ()))
     if _scores_suffice(*scored):
         return scored[0], scored[1]
-    left, right = (_ranked_run(store, row, tell) for store, _, row in runs)
+    everything = scored[0].specification.corpus_id != scored[1].specification.corpus_id
+    shared = set.intersection(*({case.id for case in run.cases} for run in scored))
+    left, right = (
+        _ranked_run(store, row, run, None if everything else shared, tell)
+        for (store, _, row), run in zip(runs, scored, strict=True)
+    )
     return left, right
 
 
@@ -81,14 +86,17 @@ def _scores_suffice(base: RecordedRun, new: RecordedRun) -> bool:
     return any(base.trace_of[name].scores != new.trace_of[name].scores for name in shared)
 
 
-def _ranked_run(store: Store, row: RunRecord, tell: Callable[[str], None]) -> RecordedRun:
-    """A run with results and scores, without the channels' hits: some hundred megabytes for 100,000 cases."""
-    traces = []
-    for place, found in enumerate(store.traces(row.run_id)):
+def _ranked_run(
+    store: Store, row: RunRecord, scored: RecordedRun, only: set[str] | None, tell: Callable[[str], None]
+) -> RecordedRun:
+    """The run with its rankings, of some cases only where they are named: a few kilobytes a case."""
+    wanted = {trace.index for trace in scored.traces if only is None or trace.case in only}
+    ranked = {}
+    for place, found in enumerate(store.rankings(row.run_id, wanted)):
         if place % _SLICE == 0:
-            tell(f"Reading {row.run_id}: {place:,} of {row.cases:,} cases …")
-        traces.append(msgspec.structs.replace(found, channels={}, fused=None, floor=None, collapse=None, timings={}))
-    return _assembled(store, row, store.cases_of(row.run_id), traces)
+            tell(f"Reading {row.run_id}: {place:,} of {len(wanted):,} rankings …")
+        ranked[found.index] = found
+    return _assembled(store, row, scored.cases, [ranked.get(trace.index, trace) for trace in scored.traces])
 
 
 def _read(store: Store, run_id: str, assemble: Callable[[RunRecord], RecordedRun]) -> RecordedRun:

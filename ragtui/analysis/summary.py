@@ -11,7 +11,7 @@ from ragtui.analysis.modes import headline_mode, mode_summary
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.metrics.aggregate import Estimate, Summary, summarise
-from ragtui.metrics.measure import parse_measure, with_relevance
+from ragtui.metrics.measure import is_rate, parse_measure, with_relevance
 from ragtui.trace import CaseTrace
 
 
@@ -76,7 +76,7 @@ def counts(cases: Sequence[EvaluationCase], trace_of: Mapping[str, CaseTrace]) -
     """How the cases stand."""
     errors = sum(trace.error is not None for trace in trace_of.values())
     scored = sum(
-        any(value is not None for name, value in trace.scores.items() if "Rate" not in name)
+        any(value is not None for name, value in trace.scores.items() if not is_rate(name))
         for trace in trace_of.values()
     )
     return Counts(len(cases), scored, len(cases) - scored, errors, len(trace_of))

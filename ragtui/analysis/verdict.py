@@ -28,12 +28,16 @@ class Verdict(StrEnum):
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known beside the numbers. `identical`: every shared case is `alike` in both runs."""
+    """What is known beside the numbers. `identical`: every shared case is `alike` in both runs.
+
+    `failed` says for each run how many of its shared cases, repeats counted one by one, ended with an error.
+    """
 
     identical: bool = False
     alike: str = "ranking"
     equal_cases: bool = True
     unfinished: bool = False
+    failed: tuple[tuple[str, int], ...] = ()
     not_compared: tuple[str, ...] = ()
     subset: bool = False
     allow_errors: bool = False
@@ -104,6 +108,11 @@ def _gaps(gates: Mapping[str, MeasureChange], evidence: Evidence) -> list[str]:
             scored = f"{change.scored} of {change.total} cases"
             gaps.append(f"{name} is scored in {scored} only; --allow-errors accepts that.")
             break
+    else:
+        # A golden with an answer left is scored by it, whatever became of its other repeats.
+        failed = [f"{count} of {run}" for run, count in evidence.failed if count]
+        if failed and not evidence.allow_errors:
+            gaps.append(f"Cases failed: {', '.join(failed)}; --allow-errors accepts that.")
     if not next(iter(gates.values())).scored:
         gaps.append(f"{next(iter(gates))} decides, but no case is scored under it in both runs.")
     return gaps

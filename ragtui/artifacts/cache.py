@@ -150,7 +150,7 @@ def check(folder: Path) -> tuple[ArtifactRecord | None, str]:
     """
     try:
         record = msgspec.json.decode((folder / RECORD_NAME).read_bytes(), type=ArtifactRecord)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         return None, f"its record cannot be read ({error})"
     for name, expected in record.files.items():
         path = folder / name

@@ -38,9 +38,10 @@ class Ranking(NamedTuple):
 
 
 def ordered(chunks: NDArray[np.int64], scores: NDArray[np.float64]) -> Ranking:
-    """The hits in the one total order. A channel's scores are rounded to 1e-6 first.
+    """The hits of an index of ours in the one total order, their scores rounded to 1e-6 first.
 
-    Rounding before ordering keeps the order equal on processors whose last bits differ.
+    Rounding before ordering keeps the order equal on processors whose last bits differ. Scores of BM25 and of vectors
+    are of the order of 1; somebody's own may be of any, and are never rounded.
     """
     rounded = np.round(scores, SCORE_DECIMALS)
     order = np.lexsort((chunks, -rounded))

@@ -6,7 +6,8 @@ and left out while it holds it, so that old fingerprints never change.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from functools import cache
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -51,14 +52,28 @@ LATER: dict[tuple[type[msgspec.Struct], str], Any] = {}
 
 
 def canonical(recipe: msgspec.Struct) -> dict[str, Any]:
-    """The recipe as plain data, every field written out (but see LATER)."""
+    """The recipe as plain data, every field written out (but see LATER) and no fraction as a whole number."""
     plain: dict[str, Any] = {}
+    fractional = _fractional(type(recipe))
     for name in type(recipe).__struct_fields__:
         value = getattr(recipe, name)
         key = (type(recipe), name)
         if key not in LATER or LATER[key] != value:
-            plain[name] = _plain(value)
+            plain[name] = _as_floats(value) if name in fractional else _plain(value)
     return plain
+
+
+@cache
+def _fractional(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """The fields that hold fractions: whole numbers in them are equal to floats, but would be written otherwise."""
+    fields = msgspec.structs.fields(kind)
+    return frozenset(field.name for field in fields if float in (field.type, *get_args(field.type)))
+
+
+def _as_floats(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _as_floats(item) for key, item in value.items()}
+    return float(value) if isinstance(value, int) else value
 
 
 def _plain(value: Any) -> Any:

@@ -75,7 +75,13 @@ class EmbeddingSet:
             found = search(self.vectors, queries, count, MetricKind.IP, exact=True, threads=0)
         shape = (len(queries), -1)
         keys = np.asarray(found.keys, np.int64).reshape(shape)
-        return keys, 1.0 - np.asarray(found.distances, np.float64).reshape(shape)
+        scores = 1.0 - np.asarray(found.distances, np.float64).reshape(shape)
+        if not np.isfinite(scores).all():
+            raise ProviderUnavailable(
+                f"Vectors of {self.identity} are so long that their products are not finite.",
+                "Set embedding.normalize to true.",
+            )
+        return keys, scores
 
 
 def embedding_set_id(chunk_set_id: str, identity: EmbedderIdentity, representation: str = "raw") -> str:

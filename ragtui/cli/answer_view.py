@@ -38,7 +38,7 @@ def answer_parts(run: RecordedRun, case: EvaluationCase, trace: CaseTrace) -> li
     parts += [*([] if trace.error is not None else _missing(case, answer.text)), _took(case, answer)]
     if answer.judge is not None:
         parts += [heading("Judged"), _judge(answer.judge)]
-    return [*parts, heading("All modes"), modes_table(run, trace)]
+    return [*parts, heading("All modes"), modes_table(run, trace), *_outcome(run, trace)]
 
 
 def marked_answer(case: EvaluationCase, text: str) -> Text:
@@ -72,6 +72,14 @@ def modes_table(run: RecordedRun, trace: CaseTrace) -> RenderableType:
         text = other.error.message if other.error is not None else answer.text
         made.add_row(answer.mode, str(answer.repeat), mark, safe(text))
     return made
+
+
+def _outcome(run: RecordedRun, trace: CaseTrace) -> list[RenderableType]:
+    """What the three modes together say of the golden; nothing where not all of them were judged."""
+    from ragtui.analysis.decomposition import case_outcome
+
+    row = case_outcome(run, trace.case)
+    return [] if row is None else [Text(f"which means  {row.meaning}")]
 
 
 def _chunks(run: RecordedRun, ordinals: list[int], mark: str) -> Text:

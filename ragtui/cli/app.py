@@ -44,8 +44,9 @@ StoreOption = Annotated[Path | None, typer.Option("--store", help="The working s
 def _version(wanted: bool) -> None:
     if wanted:
         from ragtui import __version__
+        from ragtui.cli.output import tell
 
-        typer.echo(f"ragtui {__version__}")
+        tell(f"ragtui {__version__}")
         raise typer.Exit
 
 

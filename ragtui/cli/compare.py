@@ -19,7 +19,7 @@ from ragtui.cli.options import (
     ToleranceOption,
 )
 from ragtui.cli.outcomes import verdict_code
-from ragtui.cli.output import console, print_json, say
+from ragtui.cli.output import console, print_json, say, tell
 from ragtui.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def compare(
     if report is not None:
         from ragtui.cli.reporting import write_reports
 
-        write_reports(report, present, old, found)
+        write_reports(lab, report, present, old, found)
     raise typer.Exit(verdict_code(found, strict))
 
 
@@ -97,9 +97,9 @@ def promote(
     if as_json:
         print_json({"baseline": baseline, "file": str(written) if written else None})
     else:
-        typer.echo(f"{baseline.run_id} is the baseline {baseline.name!r} of {', '.join(baseline.suites)}")
+        tell(f"{baseline.run_id} is the baseline {baseline.name!r} of {', '.join(baseline.suites)}")
         if written is not None:
-            typer.echo(f"written: {written}")
+            tell(f"written: {written}")
 
 
 def list_baselines(context: typer.Context, as_json: JsonOption = False) -> None:

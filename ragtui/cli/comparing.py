@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ragtui.cli.render import heading, number, safe, table
-from ragtui.inputs.text import fold_space, printable
+from ragtui.inputs.text import fold_space, plural, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,13 +30,19 @@ _ANSWER = 240
 def comparison_report(found: Comparison) -> RenderableType:
     """What `compare` prints."""
     parts: list[RenderableType] = [
-        Text(f"{found.base_run} → {found.new_run}   {len(found.cases.shared)} shared cases", style="bold")
+        Text(
+            printable(f"{found.base_run} → {found.new_run}   {plural(len(found.cases.shared), 'shared case')}"),
+            style="bold",
+        )
     ]
     parts += [Text(printable(note)) for note in found.notes]
     parts += [heading("Specification"), _specification(found)]
     parts += [heading("Measures"), changes_table(found.measures), Text(_LEGEND, style="dim")]
     if found.not_compared:
-        parts += [Text(f"not compared: {name}, because {why}", style="dim") for name, why in found.not_compared.items()]
+        parts += [
+            Text(printable(f"not compared: {name}, because {why}"), style="dim")
+            for name, why in found.not_compared.items()
+        ]
     if found.by_tag:
         parts += [heading("By tag"), _tags(found)]
     if found.flips:

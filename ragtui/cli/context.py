@@ -64,7 +64,7 @@ def running_lab(context: typer.Context, plan: Plan) -> Lab:
 def _recover(lab: Lab) -> None:
     from ragtui.cli.output import say
 
-    for run_id in lab.recover():
+    for run_id in lab.recover(lambda error, kept: say(f"{error} It is set aside as {kept}.")):
         status = lab.store.run(run_id).status
         if status == "completed":
             say(f"Loaded run {run_id}, which had completed.")

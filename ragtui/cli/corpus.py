@@ -11,7 +11,7 @@ import typer
 
 from ragtui.cli.context import workspace_of
 from ragtui.cli.options import JsonOption, PlanArgument, SetOption
-from ragtui.cli.output import console, print_json, say
+from ragtui.cli.output import console, print_json, say, tell
 from ragtui.errors import InvalidFiles, InvalidInput
 from ragtui.inputs.text import plural
 
@@ -46,7 +46,7 @@ def check(context: typer.Context, as_json: JsonOption = False) -> None:
     if found.problems:
         raise InvalidFiles(found.problems)
     suites = ", ".join(f"{name} {count}" for name, count in found.suites.items())
-    typer.echo(f"{found.documents} documents, {found.goldens} goldens ({suites}): no problem")
+    tell(f"{found.documents} documents, {found.goldens} goldens ({suites}): no problem")
 
 
 def status(context: typer.Context, as_json: JsonOption = False) -> None:
@@ -86,7 +86,7 @@ def ingest(
         print_json({"corpus_id": lab.snapshot.corpus_id, "artifacts": built})
     else:
         for kind, artifact_id in built.items():
-            typer.echo(f"{kind:8} {artifact_id}")
+            tell(f"{kind:8} {artifact_id}")
 
 
 def health(
@@ -147,4 +147,4 @@ def reset(
             raise InvalidInput(f"This deletes {plural(len(rows), 'artifact')} ({size}).", "Say --yes to do it.")
         typer.confirm(f"Delete {plural(len(rows), 'artifact')} ({size})?", abort=True, err=True)
     shutil.rmtree(folder)
-    typer.echo(f"Deleted {plural(len(rows), 'artifact')} ({size}).")
+    tell(f"Deleted {plural(len(rows), 'artifact')} ({size}).")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragtui.cli.output import say, typed, write_file
+from ragtui.cli.output import print_data, say, typed, write_file
 from ragtui.errors import InvalidInput
 from ragtui.inputs.text import plural
 
@@ -16,38 +15,41 @@ if TYPE_CHECKING:
     from ragtui.lab import Lab
 
 
-def _json(run: RecordedRun) -> bytes:
+def _json(run: RecordedRun, lab: Lab) -> bytes:
     import msgspec
 
     return msgspec.json.encode(run) + b"\n"
 
 
-def _csv(run: RecordedRun) -> bytes:
+def _csv(run: RecordedRun, lab: Lab) -> bytes:
     from ragtui.reports.tables import csv_table
 
     return csv_table(run)
 
 
-def _junit(run: RecordedRun) -> bytes:
+def _junit(run: RecordedRun, lab: Lab) -> bytes:
+    from ragtui.lab.chunks import indexed_in
     from ragtui.reports.junit import run_junit
 
-    return run_junit(run).encode()
+    return run_junit(run, indexed_in(lab, run)).encode()
 
 
-def _markdown(run: RecordedRun) -> bytes:
+def _markdown(run: RecordedRun, lab: Lab) -> bytes:
+    from ragtui.lab.chunks import indexed_in
     from ragtui.reports.markdown import run_markdown
 
-    return run_markdown(run).encode()
+    return run_markdown(run, indexed_in(lab, run)).encode()
 
 
-def _html(run: RecordedRun) -> bytes:
+def _html(run: RecordedRun, lab: Lab) -> bytes:
+    from ragtui.lab.chunks import indexed_in
     from ragtui.reports.html import run_html
 
-    return run_html(run).encode()
+    return run_html(run, indexed_in(lab, run)).encode()
 
 
 # Format name → the bytes of a run in it.
-FORMATS: dict[str, Callable[[RecordedRun], bytes]] = {
+FORMATS: dict[str, Callable[[RecordedRun, Lab], bytes]] = {
     "json": _json, "csv": _csv, "junit": _junit, "markdown": _markdown, "html": _html,
 }  # fmt: skip
 # What a folder gets from the format `trec`: the run, its judgments, its questions.
@@ -67,12 +69,15 @@ def export_run(lab: Lab, run: str, form: str, output: Path | None, escape: bool 
     elif form in TREC_FILES:
         _trec(lab.recorded_or_file(run), form, output, escape)
     else:
-        _write(FORMATS[form](lab.recorded_or_file(run)), output)
+        _write(FORMATS[form](lab.recorded_or_file(run), lab), output, form == "json")
 
 
 def _trec(run: RecordedRun, form: str, output: Path | None, escape: bool) -> None:
+    from ragtui.analysis.goldens import by_golden
     from ragtui.reports.trec import lost_in_trec, qrels, topics, trec_run
 
+    # TREC's files know questions, not the modes and repeats in which a model answered them.
+    run = by_golden(run)
     writers: dict[str, Callable[[RecordedRun, bool], bytes]] = {"trec": trec_run, "qrels": qrels, "topics": topics}
     folder = output if output is not None and _is_folder(output, form) else None
     data = {name: writers[name](run, escape) for name in (TREC_FILES if form == "trec" and folder else [form])}
@@ -101,9 +106,8 @@ def _parquet(lab: Lab, run: str, output: Path | None) -> None:
     store.export_parquet(run_id, output)
 
 
-def _write(data: bytes, output: Path | None) -> None:
+def _write(data: bytes, output: Path | None, is_json: bool = False) -> None:
     if output is not None:
         write_file(output, data)
-        return
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    else:
+        print_data(data, is_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,9 @@ from ragtui.settings import Workspace, open_workspace
 
 if TYPE_CHECKING:
     import typer
+
+
+_INSTEAD = "Use a command instead: ragtui run, runs, show, trace, compare; ragtui --help."
 
 
 def open_app(context: typer.Context) -> int:
@@ -28,7 +32,9 @@ def open_here() -> int:
 def _open(workspace: Workspace) -> int:
     """Open the app on a terminal; without one, say how to work headless."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InvalidInput("The app needs a terminal.", "Run a command instead; `ragtui --help` lists them.")
+        raise InvalidInput("The app needs a terminal.", _INSTEAD)
+    if os.environ.get("TERM") == "dumb":
+        raise InvalidInput("This terminal cannot show the app (TERM=dumb).", _INSTEAD)
     # Textual is a great deal at once, and collecting garbage meanwhile takes longer than the first picture; the app
     # begins again with it once it is at rest.
     gc.disable()

@@ -124,7 +124,7 @@ def generate(
     if comparison is not None:
         code = code or verdict_code(comparison, strict)
     if report_folder is not None:
-        write_reports(report_folder, recorded, base, comparison)
+        write_reports(lab, report_folder, recorded, base, comparison)
     raise typer.Exit(code)
 
 

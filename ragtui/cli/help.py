@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ragtui.cli.output import console
+from ragtui.cli.output import console, tell
 from ragtui.errors import InvalidInput
 
 # In the order in which they are best read.
@@ -31,7 +31,7 @@ def show_help(
     """
     if topic is None:
         for name in TOPICS:
-            typer.echo(f"ragtui help {name:10} {title(name)}")
+            tell(f"ragtui help {name:10} {title(name)}")
         return
     if topic not in TOPICS:
         near = difflib.get_close_matches(topic, TOPICS, 1)
@@ -42,7 +42,7 @@ def show_help(
         )
     text = topic_text(topic)
     if not sys.stdout.isatty():
-        typer.echo(text, nl=False)
+        sys.stdout.write(text)
         return
     from rich.markdown import Markdown
     from rich.theme import Theme

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ragtui.cli.context import workspace_of
-from ragtui.cli.output import print_json, say, typed
+from ragtui.cli.output import print_json, say, tell, typed
 from ragtui.errors import InvalidInput, RagtuiError
 from ragtui.inputs.text import plural
 
@@ -53,7 +53,7 @@ def finish(
     if as_json:
         print_json(report)
     else:
-        tell(report)
+        show_report(report)
         where = "" if into is None else f"-w {typed(into)} "
         say(f"Next: ragtui {where}corpus check, then ragtui {where}run bm25")
 
@@ -82,11 +82,11 @@ def counter(quiet: bool) -> Callable[[str, int], None]:
     return show if sys.stderr.isatty() and not quiet else lambda what, done: None
 
 
-def tell(report: ImportReport) -> None:
+def show_report(report: ImportReport) -> None:
     """Counts on stdout, everything that was left out or changed on stderr."""
     suites = ", ".join(f"{name} {count:,}" for name, count in report.suites.items())
     judged = f"{report.written:,} of {plural(report.judgments, 'judgment')}"
-    typer.echo(f"{plural(report.documents, 'document')}, goldens: {suites}, {judged}")
+    tell(f"{plural(report.documents, 'document')}, goldens: {suites}, {judged}")
     for remark in report.remarks:
         say(remark)
     if report.above_3:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ragtui.cli.context import where
-from ragtui.cli.output import say, typed
+from ragtui.cli.output import say, tell, typed
 from ragtui.errors import InvalidFiles, InvalidInput
 from ragtui.inputs.text import plural
 
@@ -40,7 +40,7 @@ def init(
     if example:
         if documents is not None:
             raise InvalidInput("--example brings its own documents.", "Leave out the folder, or the option.")
-        typer.echo(f"Wrote {', '.join(copy_example(root))}.")
+        tell(f"Wrote {', '.join(copy_example(root))}.")
     else:
         _from_documents(root, documents, force)
     _check(root, example)
@@ -67,7 +67,7 @@ def _from_documents(root: Path, documents: Path | None, force: bool) -> None:
     found.sort(key=lambda document: document.id)
     texts = {CONFIG_NAME: settings_text(root, corpus), "goldens/core.jsonl": first_goldens(found)}
     for name, text in texts.items():
-        typer.echo(f"Wrote {name}." if write_new(root / name, text, force) else f"{name} is there; left as it is.")
+        tell(f"Wrote {name}." if write_new(root / name, text, force) else f"{name} is there; left as it is.")
 
 
 def _check(root: Path, example: bool) -> None:
@@ -77,7 +77,7 @@ def _check(root: Path, example: bool) -> None:
 
     workspace = open_workspace(root)
     report = check_inputs(workspace.corpus, workspace.goldens)
-    typer.echo(f"{plural(report.documents, 'document')}, {plural(report.goldens, 'golden')}.")
+    tell(f"{plural(report.documents, 'document')}, {plural(report.goldens, 'golden')}.")
     if report.problems:
         raise InvalidFiles(report.problems)
     at = "" if root == Path.cwd() else f"-w {typed(root)} "

@@ -9,7 +9,7 @@ import typer
 
 from ragtui.cli.context import reading_lab
 from ragtui.cli.options import JsonOption, RunArgument, VerboseOption
-from ragtui.cli.output import console, print_json, say
+from ragtui.cli.output import console, print_json, say, tell
 from ragtui.errors import EXIT_GATE_FAILED, EXIT_OK, InvalidInput
 from ragtui.inputs.text import plural
 
@@ -79,8 +79,9 @@ def show(
     elif lost:
         from ragtui.analysis.attribution import attribute, attribution
         from ragtui.cli.diagnosing import lost_report
+        from ragtui.lab.chunks import indexed_in
 
-        misses = attribute(recorded)
+        misses = attribute(recorded, indexed=indexed_in(lab, recorded))
         found = attribution(recorded, misses)
         _print(lost_report(found, misses, None if verbose else 10), as_json, {"lost": found, "misses": misses})
     else:
@@ -130,7 +131,7 @@ def verify(context: typer.Context, run: RunArgument = "latest", as_json: JsonOpt
         differ = plural(len(checked.differences), "number differs", "numbers differ")
         verdict = "every number agrees" if checked.ok else differ
         counted = f"{plural(checked.cases, 'case')}, {plural(checked.numbers, 'number')}"
-        typer.echo(f"{run_id}: {counted} recomputed, {verdict}")
+        tell(f"{run_id}: {counted} recomputed, {verdict}")
     raise typer.Exit(EXIT_OK if checked.ok else EXIT_GATE_FAILED)
 
 
@@ -146,18 +147,16 @@ def export(
     ] = "json",
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", help="A file, or for trec a folder (a name without a suffix). Default: stdout."
-        ),
+        typer.Option("-o", "--output", help="A file, or for trec a folder (a name without a suffix). Default: stdout."),
     ] = None,
     escape: Annotated[bool, typer.Option("--escape", help="Percent-encode ids that TREC files cannot carry.")] = False,
 ) -> None:
     """Write a run for other programs.
 
-    json is the whole run: `compare`, `replay` and `export` read it. A folder of trec (run, qrels, topics) and csv come
-    back with `import trec` and `import csv`, over the same corpus, as the same evaluation with the same measures; only
-    judged spans become judgments of their documents. `score` reads trec and qrels. parquet, junit, markdown and html
-    are for other tools: nothing reads them back.
+    json is the whole run: `compare`, `replay` and `export` read it. A folder of trec (run, qrels, topics) and the csv
+    of a retrieval run come back with `import trec` and `import csv`, over the same corpus, as the same evaluation with
+    the same measures; only judged spans become judgments of their documents. `score` reads trec and qrels. parquet,
+    junit, markdown and html are for other tools: nothing reads them back.
 
     Example: ragtui export latest --format json -o run.json
     """

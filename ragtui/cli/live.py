@@ -9,9 +9,8 @@ import typer
 
 from ragtui.cli.context import reading_lab, workspace_of
 from ragtui.cli.options import RunArgument
-from ragtui.cli.output import console, say
+from ragtui.cli.output import console, say, tell
 from ragtui.errors import InvalidInput
-from ragtui.inputs.text import printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +42,7 @@ async def _follow(path: Path) -> None:
     from ragtui.cli.display import PlainDisplay
     from ragtui.store.journal import follow
 
-    display = PlainDisplay(write=lambda line: typer.echo(printable(line)))
+    display = PlainDisplay(write=tell)
     async for events in follow(path):
         for event in events:
             display.show(event)
@@ -61,7 +60,7 @@ def cancel(context: typer.Context, run: RunArgument) -> None:
     if path is None:
         raise InvalidInput(f"No live run is called {run!r}.", "`ragtui runs` shows which are running.")
     request_cancel(path.parent, path.stem)
-    typer.echo(f"Asked run {path.stem} to stop.")
+    tell(f"Asked run {path.stem} to stop.")
 
 
 def _live_journal(context: typer.Context, name: str) -> Path | None:

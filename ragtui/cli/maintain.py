@@ -23,7 +23,9 @@ def prune(
     yes: Annotated[bool, typer.Option("--yes", help="Do it; without this only the sizes are shown.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete old runs, artifacts that no kept run and no preset here needs, and half-built folders.
+    """Delete old runs, artifacts that none of the kept ones needs, and half-built folders.
+
+    A run that is going on is kept with all it needs.
 
     Example: ragtui prune --keep 20 --yes
     """
@@ -46,7 +48,7 @@ def prune(
         return
     doomed = [item.run_id for item in planned if item.run_id is not None]
     if doomed:
-        lab.store.delete_runs(doomed)
+        lab.store.delete_runs(doomed, lab.workspace.journals)
     for item in planned:
         if item.folder is not None:
             shutil.rmtree(item.folder, ignore_errors=True)

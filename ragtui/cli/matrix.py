@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from ragtui.cli.options import DisplayOption, JsonOption, SetOption, SuiteOption, TagOption
-from ragtui.cli.output import Display, console, print_json, say
+from ragtui.cli.output import Display, console, print_data, print_json, say
 from ragtui.errors import EXIT_OK, InvalidInput, ProviderUnavailable, RunFailed
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def matrix(
     if as_json:
         print_json(found)
     elif markdown:
-        typer.echo(matrix_markdown(found), nl=False)
+        print_data(matrix_markdown(found).encode())
     else:
         console().print(matrix_table(found))
     if refused is not None:

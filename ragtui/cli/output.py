@@ -23,16 +23,35 @@ Display = Literal["auto", "full", "rich", "plain", "none"]
 
 def print_json(value: Any) -> None:
     """One JSON object on stdout, indented for a reader, keys in the order given."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
-    if not text.isascii():
-        # JSON leaves some characters as they are that a terminal obeys; as escapes they mean the same.
-        text = "".join(json.dumps(char)[1:-1] if char != "\n" and is_unsafe(char) else char for char in text)
-    sys.stdout.write(text)
+    sys.stdout.write(_inert_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"))
+
+
+def print_data(data: bytes, is_json: bool = False) -> None:
+    """A file's content on stdout: byte for byte into a pipe or file, inert on a terminal."""
+    if not sys.stdout.isatty():
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    text = data.decode("utf-8", "surrogatepass").replace("\r\n", "\n")
+    sys.stdout.write(_inert_json(text) if is_json else printable(text))
+
+
+def tell(text: str) -> None:
+    """A line of a result on stdout, at once."""
+    sys.stdout.write(printable(text) + "\n")
+    sys.stdout.flush()
 
 
 def say(text: str) -> None:
     """A line on stderr."""
     sys.stderr.write(printable(text) + "\n")
+
+
+def _inert_json(text: str) -> str:
+    """JSON leaves some characters as they are that a terminal obeys; as escapes they mean the same."""
+    if text.isascii():
+        return text
+    return "".join(json.dumps(char)[1:-1] if char != "\n" and is_unsafe(char) else char for char in text)
 
 
 def typed(path: Path) -> str:
@@ -64,7 +83,8 @@ def console(stderr: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else int(environment("COLUMNS") or 120)
+    asked = environment("COLUMNS") or ""
+    width = None if stream.isatty() else int(asked) if asked.isdecimal() and int(asked) else 120
     return Console(file=stream, markup=False, emoji=False, highlight=False, width=width, soft_wrap=False)
 
 

@@ -16,6 +16,8 @@ from ragtui.settings import environment
 if TYPE_CHECKING:
     from typer import TyperException
 
+_LONGEST_NAME = 200
+
 
 def guarded(argv: Sequence[str]) -> int:
     """Run the commands; whatever goes wrong becomes one message and the code that DESIGN gives it."""
@@ -39,11 +41,7 @@ def guarded(argv: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
     except OSError as error:
-        # Only a full disk behind a redirection gets here: files that ragtui writes have errors of their own.
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            return _fault(error, as_json)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _told(RunFailed("The output cannot be written: no space is left.", "Free some space."), False)
+        return _unusable(error, as_json)
     except Exception as error:
         return _fault(error, as_json)
 
@@ -56,6 +54,8 @@ def _app() -> int:
         return _ended(open_here(), False)
     except RagtuiError as error:
         return _told(error, False)
+    except OSError as error:
+        return _unusable(error, False)
     except Exception as error:
         return _fault(error, False)
 
@@ -74,6 +74,19 @@ def _fault(error: Exception, as_json: bool) -> int:
         print_json({"error": {"kind": "internal", "message": message, "hint": "", "exit_code": EXIT_INTERNAL}})
     say(f"{message}\n  Set RAGTUI_TRACEBACK=1 to see where, and report it.")
     return EXIT_INTERNAL
+
+
+def _unusable(error: OSError, as_json: bool) -> int:
+    """A path that the system refuses (too long, not permitted, gone), or a full disk behind a redirection."""
+    if error.filename is not None:
+        message = f"{str(error.filename)[:_LONGEST_NAME]}: {error.strerror or error}."
+        return _told(InvalidInput(message, "Name another path, or change its permissions."), as_json)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _told(RunFailed("The output cannot be written: no space is left.", "Free some space."), False)
+    if error.errno == errno.ENOENT:
+        return _told(InvalidInput("The current folder does not exist any more.", "Change to another one."), as_json)
+    return _fault(error, as_json)
 
 
 def _usage(error: TyperException) -> InvalidInput:

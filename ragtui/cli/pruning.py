@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ragtui.store.live import journaled_runs
+
 if TYPE_CHECKING:
+    from ragtui.experiment.specification import Specification
     from ragtui.lab import Lab
 
 
@@ -21,10 +24,14 @@ class Prunable(msgspec.Struct, frozen=True):
 
 
 def plan_pruning(lab: Lab, keep: int) -> list[Prunable]:
-    """Runs beyond the newest `keep` that are no baseline; artifacts that no kept run names; half-built folders."""
+    """Runs beyond the newest `keep` that are no baseline; artifacts that no kept run names; half-built folders.
+
+    A run whose journal is there is kept: it is going on, be it for the first time or resumed.
+    """
+    under_way = journaled_runs(lab.workspace.journals)
     rows = lab.store.runs()
-    baselines = {baseline.run_id for baseline in lab.store.baselines()}
-    kept = [row for position, row in enumerate(rows) if position < keep or row.run_id in baselines]
+    spared = {baseline.run_id for baseline in lab.store.baselines()} | {started.run_id for started in under_way}
+    kept = [row for position, row in enumerate(rows) if position < keep or row.run_id in spared]
     dropped = [row for row in rows if row not in kept]
     found = [
         Prunable(
@@ -34,7 +41,9 @@ def plan_pruning(lab: Lab, keep: int) -> list[Prunable]:
         )
         for row in dropped
     ]
-    needed = {artifact for row in kept for artifact in _artifacts_of(lab, row.run_id)}
+    specifications = [lab.store.run(row.run_id).specification for row in kept]
+    specifications += [started.specification for started in under_way]
+    needed = {artifact for specification in specifications for artifact in _artifacts_of(specification)}
     for stored in lab.cache.stored():
         if stored.record is None or (dropped and stored.record.id not in needed):
             name = f"artifact {stored.folder.name}" + (" (damaged)" if stored.damage else "")
@@ -43,8 +52,7 @@ def plan_pruning(lab: Lab, keep: int) -> list[Prunable]:
     return found
 
 
-def _artifacts_of(lab: Lab, run_id: str) -> list[str]:
-    specification = lab.store.run(run_id).specification
+def _artifacts_of(specification: Specification) -> list[str]:
     ids = (specification.chunk_set_id, specification.bm25_id, specification.embedding_set_id)
     return [artifact for artifact in ids if artifact is not None]
 

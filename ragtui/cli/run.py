@@ -109,7 +109,7 @@ def run(
     if report_folder is not None:
         from ragtui.cli.reporting import write_reports
 
-        write_reports(report_folder, recorded, base, comparison)
+        write_reports(lab, report_folder, recorded, base, comparison)
     raise typer.Exit(code)
 
 

@@ -82,7 +82,7 @@ def score(
         if found.lacking == len(judgments):
             known, asked = next(iter(judgments)), next(iter(run))
             raise InvalidInput(
-                f"{name}: none of its {len(run):,} queries is among the {len(judgments):,} judged ones.",
+                f"{name}: of its queries ({len(run):,}) none is among the judged ones ({len(judgments):,}).",
                 f"A judged query is called {known!r}, a query of the run {asked!r}.",
             )
         scored[name] = found

@@ -10,7 +10,7 @@ import typer
 
 from ragtui.cli.context import running_lab
 from ragtui.cli.options import JsonOption, LimitOption, PlanArgument, SetOption, SuiteOption, TagOption
-from ragtui.cli.output import console, print_json, write_file
+from ragtui.cli.output import console, print_data, print_json, tell, write_file
 from ragtui.errors import EXIT_GATE_FAILED, InvalidInput
 
 
@@ -45,10 +45,10 @@ def save(
     specification = running_lab(context, recipe).bind(recipe)
     data = msgspec.json.format(encode(specification, provenance), indent=2) + b"\n"
     if output is None:
-        typer.echo(data.decode(), nl=False)
+        print_data(data, is_json=True)
         return
     write_file(output, data)
-    typer.echo(f"{specification.spec_id}  {output}")
+    tell(f"{specification.spec_id}  {output}")
 
 
 def show(context: typer.Context, what: PlanArgument = "hybrid", as_json: JsonOption = False) -> None:
@@ -82,7 +82,7 @@ def diff(
     if as_json:
         print_json({"differences": [{"field": path, "old": a, "new": b} for path, a, b in found]})
     elif not found:
-        typer.echo("equal")
+        tell("equal")
     else:
         made = table("field", "old", "new", flexible=("old", "new"))
         for path, a, b in found:
@@ -108,7 +108,7 @@ def validate(
     if as_json:
         print_json({"spec_id": specification.spec_id, "valid": True})
     else:
-        typer.echo(f"valid  {specification.spec_id}")
+        tell(f"valid  {specification.spec_id}")
 
 
 def schema(name: Annotated[str, typer.Argument(help="golden, plan, specification, run or export.")]) -> None:

@@ -66,7 +66,7 @@ def read_plan(path: Path) -> tuple[Plan, Provenance]:
     if path.suffix == ".json":
         try:
             data = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             line = getattr(error, "lineno", 1)
             raise InvalidInput(f"{path}:{line}: is not JSON: {error}.", "Mend the line.") from error
     else:
@@ -155,5 +155,5 @@ def _assign(data: dict[str, Any], path: list[str], value: Any) -> None:
 def _value(raw: str) -> Any:
     try:
         return json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return raw

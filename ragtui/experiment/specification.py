@@ -134,7 +134,7 @@ def decode(data: bytes, source: str = "specification") -> SavedSpecification:
     """Read a saved specification; InvalidInput if it is none or its fingerprint does not match its content."""
     try:
         saved = msgspec.json.decode(data, type=SavedSpecification)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(
             f"{source} is not a saved specification: {error}.", "Write one with `ragtui spec save`."
         ) from error

@@ -154,7 +154,7 @@ def _read_lines(text: str, name: str) -> Iterator[Document | Problem]:
             continue
         try:
             record = decoder.decode(line)
-        except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+        except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError) as error:
             yield Problem(name, number, f"is not a document: {error}.", 'Write {"id": "…", "text": "…"} on each line.')
             continue
         body = titled(record.title, record.text)

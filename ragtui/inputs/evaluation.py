@@ -80,6 +80,15 @@ def evaluation_set(cases: Sequence[EvaluationCase]) -> EvaluationSet:
     return EvaluationSet(content_id({case.id: case.retrieval_hash for case in cases}), tuple(cases))
 
 
+def in_order(evaluation: EvaluationSet, ids: Iterable[str]) -> EvaluationSet:
+    """The same set with its cases in the order of these ids; KeyError where they are not exactly its cases."""
+    cases = {case.id: case for case in evaluation.cases}
+    ordered = tuple(cases.pop(name) for name in dict.fromkeys(ids))
+    if cases:
+        raise KeyError(next(iter(cases)))
+    return EvaluationSet(evaluation.evaluation_id, ordered)
+
+
 def freeze(placed: Iterable[PlacedGolden], corpus: CorpusSnapshot) -> tuple[list[EvaluationCase], list[Problem]]:
     """Bind goldens to a snapshot; a golden with a problem gives no case."""
     cases: list[EvaluationCase] = []

@@ -107,7 +107,7 @@ def read_suite(path: Path, suite: str) -> list[PlacedGolden | Problem]:
 def _parse(line: str, file: str, number: int) -> Golden | list[Problem]:
     try:
         record = msgspec.json.decode(line)
-    except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError) as error:
         return [Problem(file, number, f"is not JSON: {error}.", "Write one JSON object on each line.")]
     if not isinstance(record, dict):
         return [Problem(file, number, "is not a JSON object.", 'Write {"id": "…", "query": "…"} on each line.')]

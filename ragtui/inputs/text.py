@@ -5,9 +5,12 @@ from __future__ import annotations
 import unicodedata
 from pathlib import Path
 
-from ragtui.errors import Problem
+from ragtui.errors import InvalidInput, Problem
 
 BOM = "\ufeff"
+NAME_BYTES = 100
+# Windows opens a device for these, whatever suffix they have.
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789")}
 
 
 def read_text(path: Path, name: str) -> str | Problem:
@@ -53,11 +56,33 @@ def plural(count: int, noun: str, many: str = "") -> str:
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
 
 
+def checked_name(name: str, what: str) -> str:
+    """The name, if a file may bear it on every system; `what` is how the message calls it, e.g. `baseline`.
+
+    Raises InvalidInput for separators, control characters, `.` at an end, a device's name, and over NAME_BYTES bytes.
+    """
+    fault = ""
+    if not name.strip():
+        fault = "is empty"
+    elif any(char in "/\\" or is_unsafe(char) for char in name):
+        fault = "holds a separator or a control character"
+    elif name[0] == "." or name[-1] == "." or name != name.strip():
+        fault = "begins or ends with a dot or a space"
+    elif name.split(".")[0].rstrip().lower() in _DEVICES:
+        fault = "is a device's name on Windows"
+    elif len(name.encode()) > NAME_BYTES:
+        fault = f"is longer than {NAME_BYTES} bytes"
+    if fault:
+        shown = printable(name if len(name) <= 40 else f"{name[:40]}…")
+        raise InvalidInput(f"The {what} name {shown!r} {fault}.", "Use letters, digits, - and _.")
+    return name
+
+
 def printable(text: str) -> str:
     """Text of unknown origin, made inert for a terminal: control and format characters become visible escapes.
 
     Covers C0 and C1 controls, bidirectional overrides, zero-width characters, line and paragraph separators,
-    lone surrogates and private-use characters. A new line and a tab are kept.
+    lone surrogates, noncharacters and private-use characters. A new line and a tab are kept.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -66,7 +91,12 @@ def printable(text: str) -> str:
 
 def is_unsafe(char: str) -> bool:
     """Whether a terminal or a reader could be misled by the character: see `printable`."""
-    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or _is_noncharacter(ord(char))
+
+
+def _is_noncharacter(code: int) -> bool:
+    """The 66 code points that are no characters (Unicode 23.7); XML cannot hold them."""
+    return code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
 
 
 def _escape(char: str) -> str:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ragtui.analysis.stored import recorded_run
 from ragtui.artifacts.analyzer import resolve
 from ragtui.artifacts.cache import ArtifactCache
-from ragtui.errors import InvalidInput, RagtuiError, RunFailed, StoreUnavailable
+from ragtui.errors import InvalidInput, RagtuiError, StoreUnavailable
 from ragtui.events import RunEvent, RunFinished, RunStatus
 from ragtui.experiment.binding import Binding
 from ragtui.experiment.generation import MOCK
@@ -35,7 +34,7 @@ from ragtui.store.journal import JournalWriter, cancel_requested, clear_cancel, 
 if TYPE_CHECKING:
     from ragtui.analysis.estimate import EstimateRow
     from ragtui.analysis.recorded import RecordedRun
-    from ragtui.execution.dependencies import Attempt, Dependencies, EventSink, PaidReplies
+    from ragtui.execution.dependencies import Dependencies, EventSink, PaidReplies
 
 Execution = Literal["read_only", "allow_runs"]
 Tier = Literal["retrieval", "generation"]
@@ -191,6 +190,7 @@ class Lab(Records):
         """
         from ragtui.engine import Attempt, run_experiment
         from ragtui.execution.asking import refuse_unpriced
+        from ragtui.lab.resuming import resumed
 
         if self.execution != "allow_runs":
             raise InvalidInput("This workspace was opened for reading.", 'Open it with execution="allow_runs".')
@@ -198,11 +198,10 @@ class Lab(Records):
         for model in filter(None, (self._generator_for(plan), self.judge if judges(plan) else None)):
             refuse_unpriced(model, spending.max_cost)
         run_id = run_id or new_run_id()
-        attempt = (
-            self._resumed(run_id, specification, only_errors)
-            if resume
-            else Attempt(run_id=run_id, provenance=provenance)
-        )
+        evaluation = self.evaluation(plan.evaluation, tier_of(plan))
+        attempt = Attempt(run_id=run_id, provenance=provenance)
+        if resume:
+            attempt, evaluation = resumed(self.store, run_id, specification, evaluation, only_errors)
         journals = self.workspace.journals
 
         def stop_or_cancel() -> RunStatus | None:
@@ -212,6 +211,7 @@ class Lab(Records):
         with JournalWriter.open(journals, run_id) as journal:
             clear_cancel(journals, run_id)
             dependencies = self._dependencies(specification, spending, journal, stop_or_cancel)
+            dependencies = msgspec.structs.replace(dependencies, evaluation=evaluation)
             failure: RagtuiError | None = None
             try:
                 async with aclosing(run_experiment(specification, dependencies, attempt)) as events:
@@ -279,22 +279,3 @@ class Lab(Records):
     def _paid(self, identity: GeneratorIdentity | None, spending: Spending) -> PaidReplies | None:
         """What earlier runs paid for, unless everything is asked anew."""
         return None if spending.fresh or identity is None or identity == MOCK_IDENTITY else self.store.paid(identity)
-
-    def _resumed(self, run_id: str, specification: Specification, only_errors: bool = False) -> Attempt:
-        """The next attempt of a stored run, over the cases that have no result yet, or over those that failed."""
-        from ragtui.engine import Attempt
-
-        row = self.store.run(run_id)
-        if row.spec_id != specification.spec_id:
-            raise RunFailed(
-                f"Run {run_id} cannot be resumed: its corpus, goldens or embedder cannot be reproduced here.",
-                "Start a new run with `ragtui run`.",
-            )
-        total = len(self.store.cases_of(run_id))
-        done = self.store.finished_indexes(run_id, including_errors=False)
-        tried = self.store.finished_indexes(run_id) if only_errors else set(range(total))
-        pending = tuple(index for index in range(total) if index not in done and index in tried)
-        chunks = recorded_run(self.store, run_id).chunks if specification.sources else ()
-        return Attempt(
-            run_id=run_id, number=row.attempts + 1, pending=pending, chunks=chunks, provenance=row.provenance
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING
 from ragtui.analysis.stored import outlined_run, recorded_case, recorded_run, run_slices
 from ragtui.errors import InvalidInput, RunFailed
 from ragtui.experiment.plan import tier_of
+from ragtui.inputs.text import checked_name
 from ragtui.settings import Workspace
-from ragtui.store.journal import abandoned, live
+from ragtui.store.journal import DamagedJournal, abandoned, live
+from ragtui.store.runs import one_of
 
 if TYPE_CHECKING:
     from ragtui.analysis.recorded import RecordedRun
     from ragtui.experiment.specification import Specification
-    from ragtui.store.rows import Baseline
+    from ragtui.store.rows import Baseline, RunRecord
     from ragtui.store.store import Store
+
+FILE_NAME_BYTES = 240
 
 
 class Records:
@@ -40,11 +44,14 @@ class Records:
 
         return Store(self.workspace.reference, read_only=True) if self.workspace.reference else None
 
-    def recover(self) -> list[str]:
-        """Load the journals of processes that died; gives the ids of their runs."""
+    def recover(self, set_aside: Callable[[DamagedJournal, Path], None] | None = None) -> list[str]:
+        """Load the journals of processes that died; gives the ids of their runs.
+
+        `set_aside` is told of a damaged journal and of the path under which it is kept.
+        """
         if not abandoned(self.workspace.journals):
             return []
-        return self.store.recover(self.workspace.journals)
+        return self.store.recover(self.workspace.journals, set_aside)
 
     def resolve(self, name: str, like: Specification | None = None) -> tuple[Store, str]:
         """The store and the run id that a prefix, `latest` or `baseline` means; the working store comes first.
@@ -55,17 +62,28 @@ class Records:
         stores = [self.store] + ([self.reference] if self.reference is not None else [])
         if name == "baseline":
             return self._baseline([(store, promoted) for store in stores for promoted in store.baselines()], like)
-        failure: InvalidInput | None = None
+        if name == "latest":
+            store = next((store for store in stores if store.count_runs()), self.store)
+            return store, store.resolve(name)
+        return self._only(name, stores)
+
+    def _only(self, name: str, stores: Sequence[Store]) -> tuple[Store, str]:
+        """The one run of this id or prefix, wherever it is: in a store, or with nothing but a journal yet."""
+        prefix = name.strip().lower()
+        found: dict[str, str] = {}
+        held: dict[str, Store] = {}
         for store in stores:
-            try:
-                return store, store.resolve(name)
-            except InvalidInput as error:
-                failure = failure or error
-        running = [path.stem for path in live(self.workspace.journals) if path.stem.startswith(name)]
-        if running:
-            raise RunFailed(f"Run {running[0]} is still running.", f"Follow it with `ragtui watch {running[0]}`.")
-        assert failure is not None
-        raise failure
+            candidates = store.named(name)
+            if prefix in candidates:
+                return store, prefix
+            found |= {run_id: told for run_id, told in candidates.items() if run_id not in found}
+            held |= {run_id: store for run_id in candidates if run_id not in held}
+        under_way = [path.stem for path in live(self.workspace.journals) if prefix and path.stem.startswith(prefix)]
+        found |= {run_id: "running" for run_id in under_way if run_id not in found}
+        run_id = prefix if prefix in found else one_of(name, found)
+        if run_id not in held:
+            raise RunFailed(f"Run {run_id} is still running.", f"Follow it with `ragtui watch {run_id}`.")
+        return held[run_id], run_id
 
     def _baseline(self, promoted: Sequence[tuple[Store, Baseline]], like: Specification | None) -> tuple[Store, str]:
         hint = "Promote a run with `ragtui baseline promote RUN`."
@@ -149,18 +167,33 @@ class Records:
         from ragtui.reports.baseline import baseline_json
         from ragtui.store.store import Store
 
+        checked_name(baseline, "baseline")
         store, run_id = self.resolve(name)
+        path = None
+        if to_reference:
+            if self.workspace.reference is None:
+                raise InvalidInput("The workspace names no reference store.", 'Add reference = "…" to ragtui.toml.')
+            path = self._baseline_path(store.run(run_id), baseline)
         if store is not self.store:
             store.copy_run(run_id, self.store)
         promoted = self.store.promote(run_id, baseline, why)
-        if not to_reference:
+        if path is None or self.workspace.reference is None:
             return promoted, None
-        if self.workspace.reference is None:
-            raise InvalidInput("The workspace names no reference store.", 'Add reference = "…" to ragtui.toml.')
         reference = Store(self.workspace.reference)
         self.store.copy_run(run_id, reference)
         reference.promote(run_id, baseline, why)
-        path = self.baselines_folder / f"{promoted.tier}-{'+'.join(promoted.suites)}-{baseline}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(baseline_json(self.recorded(run_id)))
         return promoted, path
+
+    def _baseline_path(self, run: RunRecord, baseline: str) -> Path:
+        """The baseline's file. A store may come from somebody else, so its suites are checked as the user's words."""
+        suites = "+".join(checked_name(suite, "suite") for suite in sorted(set(run.suites)))
+        path = self.baselines_folder / f"{checked_name(run.tier, 'tier')}-{suites}-{baseline}.json"
+        if len(path.name.encode()) > FILE_NAME_BYTES:
+            raise InvalidInput(
+                f"The baseline's file would have a name of more than {FILE_NAME_BYTES} bytes.", "Use a shorter --name."
+            )
+        if not path.resolve().is_relative_to(self.baselines_folder.resolve()):
+            raise InvalidInput(f"{path} leads out of {self.baselines_folder}.", "Remove the link that stands there.")
+        return path

@@ -104,6 +104,14 @@ def with_relevance(measure: Measure, rel: int) -> Measure:
     return msgspec.structs.replace(measure, rel=rel) if RULES[measure.kind].has_threshold else measure
 
 
+def is_rate(name: str) -> bool:
+    """Whether a measure of this name says how often something happens, and so has a value where nothing is to be found.
+
+    A case that has values of such measures only is not a scored one.
+    """
+    return "Rate" in name
+
+
 def _validate(measure: Measure, rules: KindRules) -> None:
     kind, cutoff = measure.kind, measure.cutoff
     example = _example(kind)

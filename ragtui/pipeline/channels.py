@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
+import operator
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice, takewhile
 from typing import Any, Protocol
 
 import msgspec
 import numpy as np
 
 from ragtui.artifacts.bm25 import Bm25Index
-from ragtui.artifacts.ranking import Ranking, ordered
+from ragtui.artifacts.ranking import Ranking
 from ragtui.artifacts.vectors import EmbeddingSet
 from ragtui.errors import IsolationLeak, ProviderUnavailable, RagtuiError
 from ragtui.pipeline.chunk_table import ChunkTable
@@ -23,6 +25,8 @@ from ragtui.providers.protocols import RetrieverHit
 from ragtui.trace import CaseError
 
 _LONGEST_MESSAGE = 2000
+# More than anybody fuses; what never ends would fill the memory within its time limit.
+_MOST_HITS = 100_000
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -116,24 +120,32 @@ class CallableChannel:
             return self._failed(started, "retriever_failed", f"raised {type(error).__name__}: {error}")
         return Answer(ranking, _elapsed(started), notes=tuple(notes))
 
-    async def _called(self, query: str) -> Any:
-        if not _is_async(self._call):
-            found = await _in_daemon_thread(lambda: _drained(self._call(query, self._depth)))
-            if not inspect.isawaitable(found):
-                return found
-        else:
+    async def _called(self, query: str) -> Sequence[Any]:
+        """The answer as a list. Whatever an iterable does while it is read belongs to the call and its time limit."""
+        if _is_async(self._call):
             found = self._call(query, self._depth)
-        try:
-            return _drained(await found)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise RuntimeError("CancelledError") from None
+        else:
+            found = await _in_daemon_thread(lambda wanted: self._taken(self._call(query, self._depth), wanted))
+        if inspect.isawaitable(found):
+            found = await _awaited(found)
+        if isinstance(found, (list, tuple)):
+            return found
+        taken: Sequence[Any] = await _in_daemon_thread(lambda wanted: self._taken(found, wanted))
+        return taken
 
-    def _ranking(self, found: Any) -> tuple[Ranking, list[str]]:
+    def _taken(self, found: Any, wanted: Callable[[], bool]) -> Any:
+        """An iterable as a list, read while it is `wanted`; what is awaitable, or a list already, is left as it is."""
+        if isinstance(found, (list, tuple)) or inspect.isawaitable(found):
+            return found
         if found is None or isinstance(found, (str, bytes)) or not hasattr(found, "__iter__"):
             raise _Malformed(f"answered with {type(found).__name__} instead of a list of hits")
+        most = max(_MOST_HITS, self._depth)
+        hits = list(islice(takewhile(lambda _: wanted(), found), most + 1))
+        if len(hits) > most:
+            raise _Malformed(f"answered with more than {most} hits")
+        return hits
+
+    def _ranking(self, found: Sequence[Any]) -> tuple[Ranking, list[str]]:
         hits = [_hit(item) for item in found]
         best: dict[int, float] = {}
         for hit in hits:
@@ -146,10 +158,8 @@ class CallableChannel:
             notes.append(f"{self._name}: {len(best)} hits were answered, the first {self._depth} kept")
         chunks = np.fromiter(best, np.int64, len(best))
         scores = np.fromiter(best.values(), np.float64, len(best))
-        by_name = ordered(self._table.tie_order(chunks), scores)
-        return Ranking(chunks[_positions(self._table.tie_order(chunks), by_name.chunks)], by_name.scores).top(
-            self._depth
-        ), notes
+        order = np.lexsort((self._table.tie_order(chunks), -scores))
+        return Ranking(chunks[order], scores[order]).top(self._depth), notes
 
     def _failed(self, started: float, kind: str, what: str) -> Answer:
         # A message that is no valid Unicode, or has no end, could not be kept in a journal.
@@ -157,9 +167,19 @@ class CallableChannel:
         return Answer(Ranking.empty(), _elapsed(started), CaseError(kind, f"channel {self._name!r} {what}"))
 
 
-def _drained(found: Any) -> Any:
-    """An iterator as a list: what a generator does belongs to the call and its time limit."""
-    return list(found) if isinstance(found, Iterator) else found
+async def _awaited(found: Awaitable[Any]) -> Any:
+    """What it gives. Only what is meant for us cancels or ends us: a retriever that leaves has failed, no more."""
+    try:
+        return await found
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise RuntimeError("CancelledError") from None
+    except (Exception, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"{type(error).__name__}: {error}") from None
 
 
 def _is_async(call: Callable[..., Any]) -> bool:
@@ -183,19 +203,28 @@ def _hit(item: Any) -> RetrieverHit:
         raise _Malformed(f"answered with the hit {item!r}; expected (doc, score) or (doc, start, end, score)")
     if not isinstance(hit.doc, str):
         raise _Malformed(f"answered with the document {hit.doc!r}, which is not a string")
-    offsets_ok = all(offset is None or type(offset) is int for offset in (hit.start, hit.end))
-    if not offsets_ok or (hit.start is None) != (hit.end is None):
+    start, end = _offset(hit.start), _offset(hit.end)
+    if (start is None) != (hit.start is None) or (end is None) != (hit.end is None) or (start is None) != (end is None):
         raise _Malformed(f"answered with the offsets {hit.start!r} and {hit.end!r}")
     try:
         score = float(hit.score)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise _Malformed(f"answered with the score {hit.score!r}, which is not a number") from None
     if not math.isfinite(score):
         raise _Malformed(f"answered with the score {score} for {hit.doc!r}, which is not finite")
-    return RetrieverHit(hit.doc, score, hit.start, hit.end)
+    return RetrieverHit(hit.doc, score, start, end)
 
 
-async def _in_daemon_thread(call: Callable[[], Any]) -> Any:
+def _offset(value: Any) -> int | None:
+    """A whole number of whatever type, NumPy's too, as an integer; None for anything else."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
+
+
+async def _in_daemon_thread(call: Callable[[Callable[[], bool]], Any]) -> Any:
+    """What the call gives; it gets a function that tells whether anybody still waits for it."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 
@@ -205,7 +234,7 @@ async def _in_daemon_thread(call: Callable[[], Any]) -> Any:
 
     def work() -> None:
         try:
-            setter, value = future.set_result, call()
+            setter, value = future.set_result, call(lambda: not future.done())
         except BaseException as error:
             setter, value = future.set_exception, error
             if not isinstance(error, Exception):
@@ -216,11 +245,6 @@ async def _in_daemon_thread(call: Callable[[], Any]) -> Any:
 
     threading.Thread(target=work, daemon=True, name="ragtui-retriever").start()
     return await future
-
-
-def _positions(values: Any, wanted: Any) -> Any:
-    order = np.argsort(values)
-    return order[np.searchsorted(values, wanted, sorter=order)]
 
 
 def _shared(rankings: list[Ranking], started: float) -> list[Answer]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from ragtui.analysis.answer_flips import ANSWER_CHARACTERS
-from ragtui.analysis.attribution import Miss, attribute, attribution, moved
+from ragtui.analysis.attribution import Indexed, Miss, attribute, attribution, moved
 from ragtui.analysis.compare import Comparison
 from ragtui.analysis.goldens import by_golden
 from ragtui.analysis.recorded import RecordedRun
@@ -32,10 +32,10 @@ details { margin: .2rem 0; }
 """
 
 
-def run_html(run: RecordedRun) -> str:
-    """Measures, by tag, where the gold was lost, and every case with its ranking."""
+def run_html(run: RecordedRun, indexed: Indexed | None = None) -> str:
+    """Measures, by tag, where the gold was lost, and every case with its ranking. `indexed` as in `attribute`."""
     table, tally = summary(run), counts(run.cases, run.trace_of)
-    goldens, lost = by_golden(run), attribute(run)
+    goldens, lost = by_golden(run), attribute(run, indexed=indexed)
     by_case: dict[str, list[Miss]] = {}
     for miss in lost:
         by_case.setdefault(miss.case, []).append(miss)
@@ -48,21 +48,30 @@ def run_html(run: RecordedRun) -> str:
         f"<h1>{_text(title)}</h1><p>{_text(facts)}</p>",
         _table(cells.estimates("Measures", table.overall)),
         _table(cells.estimates_by_tag(table.by_tag, run.measures)),
-        _table(cells.causes(attribution(goldens, attribute(goldens)))),
+        _table(cells.causes(attribution(goldens, attribute(goldens, indexed=indexed)))),
         "<h2>Cases</h2>",
         *(_case([run], case, by_case.get(case.id, ())) for case in run.cases),
     ]
     return _page(title, parts)
 
 
-def comparison_html(comparison: Comparison, base: RecordedRun, new: RecordedRun) -> str:
-    """Verdict, what was changed, measures, by tag, flips, and the rankings of both runs for every shared case."""
-    base, new = by_golden(base), by_golden(new)
+def comparison_html(
+    comparison: Comparison, base: RecordedRun, new: RecordedRun,
+    indexed: tuple[Indexed | None, Indexed | None] = (None, None),
+) -> str:  # fmt: skip
+    """Verdict, what was changed, measures, by tag, flips, and the rankings of both runs for every shared case.
+
+    `indexed` as in `attribute`, for the base and for the new run.
+    """
+    base, new = (by_golden(run, comparison.answer_mode) for run in (base, new))
     title = f"{comparison.new_run} against {comparison.base_run}"
     shared = set(comparison.cases.shared)
     flipped = {flip.case for flip in comparison.flips}
     by_case: dict[str, list[Miss]] = {}
-    lost_before, lost_now = ([m for m in attribute(run) if m.case in shared] for run in (base, new))
+    lost_before, lost_now = (
+        [m for m in attribute(run, indexed=asked) if m.case in shared]
+        for run, asked in zip((base, new), indexed, strict=True)
+    )
     for miss in lost_now:
         by_case.setdefault(miss.case, []).append(miss)
     # Flipped questions first, for they are what a reader looks for.

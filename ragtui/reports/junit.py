@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree as Xml
 
 from ragtui.analysis.answer_flips import ANSWER_CHARACTERS
-from ragtui.analysis.attribution import Miss, attribute
+from ragtui.analysis.attribution import Indexed, Miss, attribute
 from ragtui.analysis.compare import Comparison
 from ragtui.analysis.flips import Flip
 from ragtui.analysis.goldens import by_golden
@@ -16,14 +16,17 @@ from ragtui.inputs.text import printable
 from ragtui.reports import cells
 
 
-def run_junit(run: RecordedRun) -> str:
-    """A failure is a judgment that is not within the primary measure's cut-off, with its cause."""
+def run_junit(run: RecordedRun, indexed: Indexed | None = None) -> str:
+    """A failure is a judgment that is not within the primary measure's cut-off, with its cause.
+
+    `indexed` as in `attribute`.
+    """
     by_case: dict[str, list[Miss]] = {}
-    for miss in attribute(run):
+    for miss in attribute(run, indexed=indexed):
         by_case.setdefault(miss.case, []).append(miss)
     root = Xml.Element("testsuites", name="ragtui")
     for suite, cases in _by_suite(run).items():
-        element = Xml.SubElement(root, "testsuite", name=_safe(suite), timestamp=run.started_at)
+        element = Xml.SubElement(root, "testsuite", name=_safe(suite), timestamp=_safe(run.started_at))
         for case in cases:
             test = _test(element, run, case)
             lost = by_case.get(case.id)
@@ -40,11 +43,11 @@ def comparison_junit(comparison: Comparison, new: RecordedRun) -> str:
 
     A golden whose answers change from one repeat to the next is none.
     """
-    new = by_golden(new)
+    new = by_golden(new, comparison.answer_mode)
     lost = {flip.case: flip for flip in comparison.flips if flip.direction == "lost"}
     shared = set(comparison.cases.shared)
     root = Xml.Element("testsuites", name="ragtui compare")
-    gate = Xml.SubElement(root, "testsuite", name="gate", timestamp=new.started_at)
+    gate = Xml.SubElement(root, "testsuite", name="gate", timestamp=_safe(new.started_at))
     verdict = Xml.SubElement(gate, "testcase", classname="gate", name="verdict")
     reasons = "\n".join((*comparison.reasons, *comparison.notes))
     if comparison.verdict is Verdict.FAIL:
@@ -53,7 +56,7 @@ def comparison_junit(comparison: Comparison, new: RecordedRun) -> str:
         _outcome(verdict, "skipped", f"inconclusive: {comparison.reasons[0]}", "", reasons)
     _count(gate)
     for suite, cases in _by_suite(new).items():
-        element = Xml.SubElement(root, "testsuite", name=_safe(suite), timestamp=new.started_at)
+        element = Xml.SubElement(root, "testsuite", name=_safe(suite), timestamp=_safe(new.started_at))
         for case in cases:
             if case.id not in shared:
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ragtui.analysis.attribution import attribute, attribution
+from ragtui.analysis.attribution import Indexed, attribute, attribution
 from ragtui.analysis.compare import Comparison
 from ragtui.analysis.goldens import by_golden
 from ragtui.analysis.recorded import RecordedRun
@@ -39,8 +39,8 @@ def comparison_markdown(comparison: Comparison) -> str:
     return _document(parts)
 
 
-def run_markdown(run: RecordedRun) -> str:
-    """The measures of a run, by tag, where the gold was lost, and the worst misses."""
+def run_markdown(run: RecordedRun, indexed: Indexed | None = None) -> str:
+    """The measures of a run, by tag, where the gold was lost, and the worst misses. `indexed` as in `attribute`."""
     table, tally, goldens = summary(run), counts(run.cases, run.trace_of), by_golden(run)
     facts = f"{run.status}, {tally.finished} of {tally.cases} cases finished, {tally.errors} with an error"
     rows = [
@@ -54,7 +54,7 @@ def run_markdown(run: RecordedRun) -> str:
         f"{facts}; specification {short(run.spec_id)}, corpus {short(run.specification.corpus_id)}",
         _table(cells.estimates("Measures", table.overall)),
         _folded(cells.estimates_by_tag(table.by_tag, run.measures)),
-        _table(cells.causes(attribution(goldens, attribute(goldens)))),
+        _table(cells.causes(attribution(goldens, attribute(goldens, indexed=indexed)))),
         _folded(Table("Misses", ("case", "question", "wanted", "came first", "score"), rows, 1)),
     ]
     return _document(parts)

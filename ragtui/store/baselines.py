@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ragtui.errors import InvalidInput
+from ragtui.inputs.text import checked_name
 from ragtui.store.rows import Baseline
 from ragtui.store.runs import unknown_run
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 def promote(connection: DuckDBPyConnection, run_id: str, name: str, why: str) -> Baseline:
     """Make a completed run the baseline of its corpus, suites and tier under `name`; InvalidInput if it is not."""
+    checked_name(name, "baseline")
     row = connection.execute("SELECT status, corpus_id, suites, tier FROM runs WHERE run_id = $1", [run_id]).fetchone()
     if row is None:
         raise unknown_run(run_id)

@@ -75,7 +75,8 @@ class Batch:
 
     def __init__(self) -> None:
         self.started: list[Started] = []
-        self.chunks: dict[int, ChunkRef] = {}
+        #: By ordinal, with the number of the line that told it.
+        self.chunks: dict[int, tuple[ChunkRef, int]] = {}
         self.traces: dict[tuple[int, int], TraceRow] = {}
         self.finished: list[RunFinished] = []
         self.last_at: dict[int, str] = {}
@@ -97,7 +98,9 @@ class Batch:
                 self.last_at[event.attempt] = event.started_at
             elif isinstance(event, ChunksSeen):
                 for chunk in event.chunks:
-                    self.chunks.setdefault(chunk.ordinal, chunk)
+                    known, _ = self.chunks.setdefault(chunk.ordinal, (chunk, number))
+                    if known != chunk:
+                        raise msgspec.ValidationError(twice_told(chunk.ordinal))
             elif isinstance(event, RunFinished):
                 self.finished.append(event)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -130,6 +133,11 @@ def case_columns(cases: list[msgspec.Raw]) -> dict[str, list[Any]]:
         "tags": [golden.tags for golden in goldens],
         "definition": [str(case, "utf-8") for case in cases],
     }
+
+
+def twice_told(ordinal: int) -> str:
+    """What is wrong with a journal that gives one ordinal to two spans: traces would refer to either."""
+    return f"it gives the chunk ordinal {ordinal} to another span than before"
 
 
 def text_hash(text: str) -> bytes:

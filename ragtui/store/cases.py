@@ -15,7 +15,7 @@ from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.store.rows import CaseRow
 from ragtui.store.runs import decoded, measures_of, number_of
 from ragtui.store.schema import BEST
-from ragtui.trace import CaseError, CaseTrace, ChunkRef
+from ragtui.trace import CaseError, CaseStatus, CaseTrace, ChunkRef, Hits
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -84,6 +84,25 @@ def best_attempts(connection: DuckDBPyConnection, run: int) -> list[tuple[int, i
 
 def traces_between(connection: DuckDBPyConnection, run_id: str, wanted: list[tuple[int, int]]) -> list[CaseTrace]:
     """The traces under the given (index, attempt) pairs, which are ascending."""
+    return [decoded(text, CaseTrace, run_id) for text in _texts_between(connection, run_id, wanted)]
+
+
+class _Ranking(msgspec.Struct):
+    case: str
+    index: int
+    status: CaseStatus = "ok"
+    error: CaseError | None = None
+    results: Hits = Hits([], [])
+    scores: dict[str, float | None] = {}
+
+
+def rankings_between(connection: DuckDBPyConnection, run_id: str, wanted: list[tuple[int, int]]) -> list[CaseTrace]:
+    """`traces_between` with results, scores and errors; the lists of the stages before are passed over unread."""
+    texts = _texts_between(connection, run_id, wanted)
+    return [CaseTrace(**msgspec.structs.asdict(decoded(text, _Ranking, run_id))) for text in texts]
+
+
+def _texts_between(connection: DuckDBPyConnection, run_id: str, wanted: list[tuple[int, int]]) -> list[str]:
     if not wanted:
         return []
     rows = connection.execute(
@@ -91,7 +110,7 @@ def traces_between(connection: DuckDBPyConnection, run_id: str, wanted: list[tup
         {"run": number_of(connection, run_id), "low": wanted[0][0], "high": wanted[-1][0]},
     ).fetchall()
     texts = {(index, attempt): text for index, attempt, text in rows}
-    return [decoded(texts[key], CaseTrace, run_id) for key in wanted if key in texts]
+    return [texts[key] for key in wanted if key in texts]
 
 
 def trace(connection: DuckDBPyConnection, run_id: str, case_id: str) -> CaseTrace:
@@ -135,6 +154,16 @@ def chunks(connection: DuckDBPyConnection, run_id: str, ordinals: Iterable[int])
         {"run": number_of(connection, run_id), "ordinals": sorted(set(ordinals))},
     ).fetchall()
     return {row[0]: ChunkRef(*row) for row in rows}
+
+
+def told_chunks(connection: DuckDBPyConnection, run_id: str) -> tuple[ChunkRef, ...]:
+    """Every chunk that any attempt of the run told, by ordinal."""
+    rows = connection.execute(
+        "SELECT ordinal, doc, start_at, end_at, text FROM chunks JOIN texts USING (text_id) "
+        "WHERE run = $1 ORDER BY ordinal",
+        [number_of(connection, run_id)],
+    ).fetchall()
+    return tuple(ChunkRef(*row) for row in rows)
 
 
 def count_cases(connection: DuckDBPyConnection, run_id: str, wanted: CaseFilter) -> int:

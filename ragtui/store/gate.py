@@ -63,11 +63,13 @@ class Gate:
     def session(self) -> Iterator[None]:
         """One opening for all the reads that this thread makes inside; writers wait meanwhile, so keep it short."""
         with self.read() as connection:
+            # One inside another reads from the outer one, which stays in use when the inner one ends.
+            outer = getattr(self._session, "connection", None)
             self._session.connection = connection
             try:
                 yield
             finally:
-                self._session.connection = None
+                self._session.connection = outer
 
     @contextmanager
     def write(self) -> Iterator[DuckDBPyConnection]:

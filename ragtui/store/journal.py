@@ -21,7 +21,17 @@ import msgspec
 
 from ragtui.errors import StoreUnavailable
 from ragtui.events import RunEvent
-from ragtui.store.lines import DamagedJournal, cut_torn, decode_events, follow, is_live, read_from, unreadable
+from ragtui.store.lines import (
+    DamagedJournal,
+    cut_torn,
+    decode_events,
+    follow,
+    is_live,
+    is_plain,
+    open_plain,
+    read_from,
+    unreadable,
+)
 from ragtui.store.locks import REMOVABLE_WHILE_OPEN, try_lock
 
 __all__ = [
@@ -32,7 +42,6 @@ __all__ = [
 _SUFFIX = ".jsonl"
 _ENCODER = msgspec.json.Encoder()
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_BINARY = getattr(os, "O_BINARY", 0)
 # A viewer's question whether the journal is live holds the lock for an instant; a writer outwaits it.
 _PATIENCE_SECONDS = 0.5
 
@@ -62,10 +71,13 @@ class JournalWriter:
                 f"Run {run_id} is being written by another process.", f"See it with `ragtui watch {run_id}`."
             )
         try:
-            cut_torn(descriptor)
+            cut_torn(descriptor, path)
         except OSError as error:
             os.close(descriptor)
             raise _unwritable(path, error) from error
+        except DamagedJournal:
+            os.close(descriptor)
+            raise
         return cls(path, descriptor)
 
     def write(self, events: Sequence[RunEvent]) -> None:
@@ -114,13 +126,15 @@ def journal_path(folder: Path, run_id: str) -> Path:
 
 
 def journals(folder: Path) -> list[Path]:
-    """Every journal, oldest change first."""
+    """Every journal, oldest change first; links, folders and pipes are none."""
     found: list[tuple[float, Path]] = []
     for path in folder.glob(f"*{_SUFFIX}"):
         try:
-            found.append((path.stat().st_mtime, path))
+            status = path.lstat()
         except OSError:
             continue  # loaded and removed since it was listed
+        if is_plain(status):
+            found.append((status.st_mtime, path))
     return [path for _, path in sorted(found)]
 
 
@@ -138,7 +152,7 @@ def request_cancel(folder: Path, run_id: str) -> None:
     """Ask the run to stop at its next batch. StoreUnavailable where the folder cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _cancel_path(folder, run_id).touch()
+        os.close(open_plain(_cancel_path(folder, run_id), os.O_WRONLY | os.O_CREAT))
     except OSError as error:
         raise _unwritable(_cancel_path(folder, run_id), error) from error
 
@@ -157,9 +171,12 @@ def clear_cancel(folder: Path, run_id: str) -> None:
 
 
 def cut_torn_line(path: Path) -> int:
-    """Cut what follows the last line end; the number of bytes cut. StoreUnavailable if the journal is being written."""
+    """Cut what follows the last line end; the number of bytes cut.
+
+    Raises StoreUnavailable if the journal is being written, DamagedJournal if the file is none.
+    """
     with claim(path) as descriptor:
-        return cut_torn(descriptor)
+        return cut_torn(descriptor, path)
 
 
 @contextmanager
@@ -202,7 +219,7 @@ def _locked(path: Path, flags: int, wait_seconds: float) -> int | None:
     """A locked descriptor of the file that stands at `path`, None if somebody else holds the lock."""
     deadline = time.monotonic() + wait_seconds
     while True:
-        descriptor = os.open(path, flags | _BINARY, 0o644)
+        descriptor = open_plain(path, flags)
         try:
             if try_lock(descriptor):
                 # The journal may have been loaded and removed between the open and the lock.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import BinaryIO
@@ -17,6 +19,9 @@ from ragtui.store.locks import try_lock
 _DECODER: msgspec.json.Decoder[RunEvent] = msgspec.json.Decoder(RunEvent)
 _PIECE = 4 * 1024 * 1024
 _BLOCK = 64 * 1024
+# A link may lead to any file of the user's, and the opening of a pipe waits for its other end.
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_BEGINNING = b'{"event":"run_started",'
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
@@ -36,6 +41,28 @@ def unreadable(path: Path, error: OSError) -> StoreUnavailable:
     return StoreUnavailable(f"{path} cannot be read: {error.strerror or error}.", "Check the file's permissions.")
 
 
+def is_plain(status: os.stat_result) -> bool:
+    """Whether a file may be a journal: a regular one that has no other name anywhere."""
+    return stat.S_ISREG(status.st_mode) and status.st_nlink <= 1
+
+
+def open_plain(path: Path, flags: int = os.O_RDONLY) -> int:
+    """A descriptor of a file that is written and read here alone; follows no link and never waits for a pipe.
+
+    Raises OSError for whatever is no regular file with one name.
+    """
+    descriptor = os.open(path, flags | _PLAIN, 0o644)
+    if not is_plain(os.fstat(descriptor)):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is a link or no regular file")
+    return descriptor
+
+
+def reading(path: Path) -> BinaryIO:
+    """The file opened by `open_plain`, for reading."""
+    return os.fdopen(open_plain(path), "rb")
+
+
 def decode_events(data: bytes) -> list[RunEvent]:
     """The events of complete lines; what follows the last line end is left out. DamagedJournal names a bad line."""
     return _decode(data[: data.rfind(b"\n") + 1], Path("journal"), 0)
@@ -48,7 +75,7 @@ def read_from(path: Path, offset: int = 0, limit: int | None = None) -> tuple[li
     StoreUnavailable where the file cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with reading(path) as file:
             return _read(file, path, offset, limit)
     except OSError as error:
         raise unreadable(path, error) from error
@@ -57,7 +84,7 @@ def read_from(path: Path, offset: int = 0, limit: int | None = None) -> tuple[li
 def is_live(path: Path) -> bool:
     """Whether another process, or another part of this one, holds the journal's lock."""
     try:
-        with path.open("rb") as file:
+        with reading(path) as file:
             return not try_lock(file.fileno(), shared=True)
     except OSError:
         return False
@@ -70,7 +97,7 @@ async def follow(path: Path, poll_seconds: float = 0.2) -> AsyncIterator[list[Ru
     stays open meanwhile, so the last lines are told even if the journal is loaded and removed between two polls.
     """
     try:
-        file = await asyncio.to_thread(path.open, "rb")
+        file = await asyncio.to_thread(reading, path)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -96,9 +123,16 @@ async def follow(path: Path, poll_seconds: float = 0.2) -> AsyncIterator[list[Ru
             await asyncio.sleep(poll_seconds)
 
 
-def cut_torn(descriptor: int) -> int:
-    """Cut an open journal after its last line end; the number of bytes cut. The caller holds the lock."""
+def cut_torn(descriptor: int, path: Path) -> int:
+    """Cut an open journal after its last line end; the number of bytes cut. The caller holds the lock.
+
+    Raises DamagedJournal, and cuts nothing, where the file does not begin as a journal does.
+    """
     size = end = os.fstat(descriptor).st_size
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    beginning = os.read(descriptor, len(_BEGINNING))
+    if not _BEGINNING.startswith(beginning):
+        raise DamagedJournal(path, 1, "it does not begin with the start of a run")
     while end > 0:
         start = max(0, end - _BLOCK)
         os.lseek(descriptor, start, os.SEEK_SET)
@@ -137,5 +171,5 @@ def _decode(data: bytes, path: Path, offset: int) -> list[RunEvent]:
 def _lines_before(path: Path, offset: int) -> int:
     if not offset:
         return 0
-    with path.open("rb") as file:
+    with reading(path) as file:
         return file.read(offset).count(b"\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,7 +15,7 @@ from ragtui.events import RunStatus, seconds_between
 from ragtui.experiment.plan import Provenance
 from ragtui.inputs.evaluation import Selection
 from ragtui.store import journal
-from ragtui.store.batch import Batch, Started, case_columns
+from ragtui.store.batch import Batch, Started, case_columns, twice_told
 from ragtui.store.gate import Gate
 from ragtui.store.inserts import SLICE, insert_chunks, insert_traces, summarise
 from ragtui.store.lines import DamagedJournal, cut_torn, unreadable
@@ -59,11 +60,11 @@ def load(gate: Gate, path: Path, unfinished: RunStatus) -> str:
     return path.stem
 
 
-def recover(gate: Gate, folder: Path) -> list[str]:
+def recover(gate: Gate, folder: Path, set_aside: Callable[[DamagedJournal, Path], None] | None = None) -> list[str]:
     """Load every journal that nobody holds; the ids of the runs that are in the store for it.
 
     A journal without one complete line is removed. One with a damaged line is loaded up to that line and set aside as
-    `<run_id>.jsonl.damaged`; the attempt's reason says so.
+    `<run_id>.jsonl.damaged`; the attempt's reason says so, and `set_aside` is told what was wrong and the new path.
     """
     recovered = []
     for path in journal.abandoned(folder):
@@ -74,6 +75,8 @@ def recover(gate: Gate, folder: Path) -> list[str]:
                     aside = None
                 except DamagedJournal as error:
                     aside = path.with_name(path.name + ".damaged")
+                    if set_aside is not None:
+                        set_aside(error, aside)
                     reason = f"The journal is damaged at line {error.line}; it is kept as {aside.name}."
                     _Load(gate, path, "damaged").commit(Batch(), "interrupted", reason)
                 journal.discard(path, aside)
@@ -90,7 +93,7 @@ def recover(gate: Gate, folder: Path) -> list[str]:
 
 def _load_claimed(gate: Gate, path: Path, descriptor: int, unfinished: RunStatus) -> None:
     try:
-        cut_torn(descriptor)
+        cut_torn(descriptor, path)
         mark = _mark(descriptor)
     except OSError as error:
         raise unreadable(path, error) from error
@@ -99,7 +102,8 @@ def _load_claimed(gate: Gate, path: Path, descriptor: int, unfinished: RunStatus
     loading = _Load(gate, path, mark)
     batch, number = Batch(), 0
     try:
-        with path.open("rb") as file:
+        with os.fdopen(os.dup(descriptor), "rb") as file:
+            file.seek(0)
             for number, line in enumerate(file, 1):
                 batch.add(line, path, number)
                 if batch.full:
@@ -147,7 +151,8 @@ class _Load:
             if cases >= _OWN_ROW_GROUPS:
                 connection.execute("SET max_vacuum_tasks = 0")
             connection.execute("UPDATE runs SET status = 'running' WHERE run = $1 AND status <> 'running'", [run])
-            insert_chunks(connection, run, batch)
+            if (other := insert_chunks(connection, run, batch)) is not None:
+                raise DamagedJournal(self.path, batch.chunks[other][1], twice_told(other))
             insert_traces(connection, run, batch, measures)
             for end in batch.finished:
                 connection.execute(
@@ -156,7 +161,7 @@ class _Load:
                 )
             if ending:
                 self._end(connection, run, ending, reason)
-                summarise(connection, run, len(measures), self.mark)
+                summarise(connection, run, self.mark)
 
     def _start(self, connection: DuckDBPyConnection, started: Started) -> None:
         if started.run_id != self.run_id:
@@ -194,7 +199,7 @@ class _Load:
         for start in range(0, len(started.cases), SLICE):
             try:
                 columns = case_columns(started.cases[start : start + SLICE])
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 raise DamagedJournal(self.path, 1, error) from error
             connection.execute(
                 "INSERT INTO cases SELECT $run, $start + unnest($idx), unnest($case_id), unnest($query), "
@@ -246,7 +251,7 @@ def _last_case(connection: DuckDBPyConnection, run: int, attempt: int) -> str | 
 def _decoded(path: Path, raw: msgspec.Raw, kind: type[_T]) -> _T:
     try:
         return msgspec.json.decode(raw, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedJournal(path, 1, error) from error
 
 

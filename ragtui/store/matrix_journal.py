@@ -18,7 +18,7 @@ from typing import Self
 import msgspec
 
 from ragtui.errors import StoreUnavailable
-from ragtui.store.lines import is_live
+from ragtui.store.lines import is_live, open_plain, reading
 from ragtui.store.locks import try_lock
 
 _SUFFIX = ".jsonl"
@@ -66,7 +66,7 @@ class MatrixWriter:
             for old in _files(folder)[_KEPT:]:
                 if not is_live(old):
                     old.unlink(missing_ok=True)
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            descriptor = open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             deadline = time.monotonic() + _PATIENCE_SECONDS
             # A viewer's question whether the file is live holds the lock for an instant.
             while not try_lock(descriptor) and time.monotonic() < deadline:
@@ -113,9 +113,10 @@ def _files(folder: Path) -> Sequence[Path]:
 def _read(path: Path) -> MatrixProgress | None:
     live = is_live(path)
     try:
-        lines = path.read_bytes().splitlines(keepends=True)
+        with reading(path) as file:
+            lines = file.read().splitlines(keepends=True)
         events = [msgspec.json.decode(each, type=MatrixPlanned | RowFailed) for each in lines if each.endswith(b"\n")]
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     if not events or not isinstance(events[0], MatrixPlanned):
         return None

@@ -16,9 +16,10 @@ Tier = Literal["retrieval", "generation"]
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """A run in a list.
 
-    `scored` cases have a value for at least one measure, `unscored` are all others (errors and cases not executed
-    included), `errors` ended in an error: scored + unscored == cases. `measures` maps a name to the plain mean over
-    the cases that have a value, None without any. `elapsed_s` is the seconds of all attempts.
+    `scored` cases have a value for at least one measure that is no rate, `unscored` are all others (errors and cases
+    not executed included), `errors` ended in an error: scored + unscored == cases. `measures` maps a name to the plain
+    mean over the goldens that have a value, None without any; in the generation tier repeats are averaged first, and
+    only the mode that stands for the run counts. `elapsed_s` is the seconds of all attempts.
     """
 
     run_id: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -50,18 +52,29 @@ def resolve(connection: DuckDBPyConnection, text: str) -> str:
         if row is None:
             raise InvalidInput("There is no run yet.", "Make one with `ragtui run`.")
         return str(row[0])
+    return one_of(text, named(connection, text))
+
+
+def named(connection: DuckDBPyConnection, text: str) -> dict[str, str]:
+    """Id → how it is told apart (name and start) of the run with this id, or of every run whose id begins with it."""
+    prefix = text.strip().lower()
     found = connection.execute(
         f"SELECT run_id, name, started_at FROM runs WHERE starts_with(run_id, $text) AND $text <> '' {_NEWEST_FIRST}",
-        {"text": text.strip().lower()},
+        {"text": prefix},
     ).fetchall()
-    exact = [row for row in found if row[0] == text.strip().lower()]
-    if len(exact or found) == 1:
-        return str((exact or found)[0][0])
+    told = {run_id: f"{name or 'no name'}, {at}" for run_id, name, at in found}
+    return {prefix: told[prefix]} if prefix in told else told
+
+
+def one_of(text: str, found: Mapping[str, str]) -> str:
+    """The only id among those that `named` gives for this text; InvalidInput for none, and for several lists them."""
     if not found:
         raise unknown_run(text)
-    shown = ", ".join(f"{run_id} ({name or 'no name'}, {at})" for run_id, name, at in found[:_SHOWN_CANDIDATES])
-    more = f" and {len(found) - _SHOWN_CANDIDATES} more" if len(found) > _SHOWN_CANDIDATES else ""
-    raise InvalidInput(f"{text!r} names {len(found)} runs: {shown}{more}.", "Give more of the id.")
+    if len(found) > 1:
+        shown = ", ".join(f"{run_id} ({told})" for run_id, told in islice(found.items(), _SHOWN_CANDIDATES))
+        more = f" and {len(found) - _SHOWN_CANDIDATES} more" if len(found) > _SHOWN_CANDIDATES else ""
+        raise InvalidInput(f"{text!r} names {len(found)} runs: {shown}{more}.", "Give more of the id.")
+    return next(iter(found))
 
 
 def number_of(connection: DuckDBPyConnection, run_id: str) -> int:
@@ -121,7 +134,7 @@ def decoded(text: str, kind: type[T], run_id: str) -> T:
     """A stored JSON text as what it holds; StoreUnavailable if it is not that."""
     try:
         return msgspec.json.decode(text, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         name = getattr(kind, "__name__", "record")
         raise StoreUnavailable(
             f"The {name} stored for run {run_id} cannot be read: {error}.",

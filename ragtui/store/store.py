@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,12 +56,14 @@ class Store:
         """
         return load.load(self._gate, path, status_if_unfinished)
 
-    def recover(self, folder: Path) -> list[str]:
+    def recover(
+        self, folder: Path, set_aside: Callable[[load.DamagedJournal, Path], None] | None = None
+    ) -> list[str]:
         """Load every journal in the folder that nobody holds; the ids of their runs.
 
-        A damaged journal is loaded up to its bad line and set aside as `<run_id>.jsonl.damaged`.
+        A damaged journal is loaded up to its bad line and set aside as `<run_id>.jsonl.damaged`; `set_aside` is told.
         """
-        return load.recover(self._gate, folder)
+        return load.recover(self._gate, folder, set_aside)
 
     def runs(self, limit: int | None = None, offset: int = 0) -> list[RunRow]:
         """Runs, newest first."""
@@ -83,6 +85,11 @@ class Store:
         with self._gate.read() as connection:
             return runs.resolve(connection, text)
 
+    def named(self, text: str) -> dict[str, str]:
+        """Id → name and start of the run with this id, or of every run whose id begins with it, newest first."""
+        with self._gate.read() as connection:
+            return runs.named(connection, text)
+
     def run(self, run_id: str) -> RunRecord:
         """One run with its specification, provenance and attempts."""
         with self._gate.read() as connection:
@@ -101,6 +108,12 @@ class Store:
         with self._gate.read() as connection:
             wanted = cases.best_attempts(connection, runs.number_of(connection, run_id))
         return self._pages(run_id, wanted)
+
+    def rankings(self, run_id: str, indexes: Collection[int]) -> Iterator[CaseTrace]:
+        """`traces` of the cases under these indexes with results, scores and errors, without what led to them."""
+        with self._gate.read() as connection:
+            wanted = cases.best_attempts(connection, runs.number_of(connection, run_id))
+        return self._pages(run_id, [pair for pair in wanted if pair[0] in indexes], cases.rankings_between)
 
     def outlines(self, run_id: str) -> list[CaseTrace]:
         """`traces` with nothing but scores and errors: a hundredth of the bytes."""
@@ -182,6 +195,11 @@ class Store:
         with self._gate.read() as connection:
             return cases.chunks(connection, run_id, ordinals)
 
+    def told_chunks(self, run_id: str) -> tuple[ChunkRef, ...]:
+        """Every chunk that any attempt of the run told, also for traces that a later attempt replaced."""
+        with self._gate.read() as connection:
+            return cases.told_chunks(connection, run_id)
+
     def paid(self, identity: GeneratorIdentity) -> PaidAnswers:
         """The replies of a model that runs in this store recorded, by their keys."""
         return PaidAnswers(self._gate, identity)
@@ -205,9 +223,12 @@ class Store:
         """Copy a run whole to another store; without its promotions; harmless when repeated. Compacts the target."""
         upkeep.copy_run(self._gate, target._gate, run_id)
 
-    def delete_runs(self, run_ids: Sequence[str]) -> int:
-        """Drop runs, their promotions and texts that no run refers to, and shrink the file; the bytes freed."""
-        return upkeep.delete_runs(self._gate, run_ids)
+    def delete_runs(self, run_ids: Sequence[str], journals: Path | None = None) -> int:
+        """Drop runs, their promotions and texts that no run refers to, and shrink the file; the bytes freed.
+
+        Raises StoreUnavailable, and drops none, where one has a journal in the folder `journals`: it is going on.
+        """
+        return upkeep.delete_runs(self._gate, run_ids, journals)
 
     def compact(self) -> int:
         """Rewrite the file without free blocks, as for a store that is committed; the bytes freed."""
@@ -225,8 +246,10 @@ class Store:
         """Write a run as Parquet, one row a case, with a column a measure and the trace's JSON."""
         upkeep.export_parquet(self._gate, run_id, path)
 
-    def _pages(self, run_id: str, wanted: list[tuple[int, int]]) -> Iterator[CaseTrace]:
+    def _pages(
+        self, run_id: str, wanted: list[tuple[int, int]], read: Callable[..., list[CaseTrace]] = cases.traces_between
+    ) -> Iterator[CaseTrace]:
         for start in range(0, len(wanted), _PAGE):
             with self._gate.read() as connection:
-                page = cases.traces_between(connection, run_id, wanted[start : start + _PAGE])
+                page = read(connection, run_id, wanted[start : start + _PAGE])
             yield from page

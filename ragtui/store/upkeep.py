@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ragtui.errors import InvalidInput, StoreUnavailable
 from ragtui.store.gate import Gate, attach, quoted
+from ragtui.store.journal import journal_path
 from ragtui.store.runs import measures_of, number_of, unknown_run
 from ragtui.store.schema import BEST, RUN_TABLES, migrate
 
@@ -73,14 +74,22 @@ def _unpack(connection: DuckDBPyConnection, run_id: str) -> bool:
     return True
 
 
-def delete_runs(gate: Gate, run_ids: Sequence[str]) -> int:
-    """Drop runs, their promotions and the texts that no run refers to, and rewrite the file; the bytes it shrank by."""
+def delete_runs(gate: Gate, run_ids: Sequence[str], journals: Path | None = None) -> int:
+    """Drop runs, their promotions and the texts that no run refers to, and rewrite the file; the bytes it shrank by.
+
+    Raises StoreUnavailable, and drops none, where one has a journal in the folder `journals`.
+    """
     wanted = sorted(set(run_ids))
     if not wanted:
         return 0
     with gate.read() as connection:
         for run_id in wanted:
             number_of(connection, run_id)
+    for run_id in wanted:
+        if journals is not None and journal_path(journals, run_id).exists():
+            raise StoreUnavailable(
+                f"Run {run_id} has been taken up again; it cannot be deleted.", f"See it with `ragtui watch {run_id}`."
+            )
     return _rewrite(gate, wanted)
 
 

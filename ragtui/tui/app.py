@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -281,6 +282,9 @@ def run_app(workspace: Workspace) -> int:
 
     from ragtui.tui.guard import guarded_terminal
 
+    # Where these are exported they would be believed instead of the terminal, and a resize would be ignored.
+    for name in ("LINES", "COLUMNS"):
+        os.environ.pop(name, None)
     app = RagtuiApp(workspace)
     with guarded_terminal():
         code = app.run()

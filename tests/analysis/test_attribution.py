@@ -83,6 +83,7 @@ def test_removing_the_cause_makes_a_hit_or_a_later_cause(data: tuple[list[Any], 
     indexed: Indexed = held_by(
         [c.doc for c in CHUNKS], [c.start for c in CHUNKS], [c.end for c in CHUNKS]
     )  # fmt: skip
+    asked: Indexed
     misses = attribute(run, cutoff=cut(plan), indexed=indexed)
     assert len({miss.judgment for miss in misses}) == len(misses)
     for miss in misses:
@@ -137,7 +138,9 @@ HERE, SIBLING, OTHER, MORE = (5, 1.0), (4, 2.0), (0, 3.0), (1, 2.5)
 
 def test_each_cause_by_hand() -> None:
     assert one({"bm25": [OTHER], "vector": []}, indexed=lambda *_: False).cause is Cause.NOT_INDEXED
-    assert one({"bm25": [OTHER], "vector": []}).cause is Cause.BELOW_DEPTH
+    assert one({"bm25": [OTHER], "vector": []}, indexed=lambda *_: True).cause is Cause.BELOW_DEPTH
+    assert one({"bm25": [OTHER], "vector": []}).cause is Cause.NOT_FOUND, "without the chunk set nobody knows"
+    assert one({"bm25": [OTHER], "vector": []}, indexed=lambda *_: None).cause is Cause.NOT_FOUND
     assert one({"bm25": [OTHER], "vector": []}, ["chunking.size=30"]).cause is Cause.NOT_INDEXED
     low = one({"bm25": [OTHER, HERE], "vector": []}, ["retrieval.channels.bm25.min_score=2"])
     assert low.cause is Cause.BELOW_MIN_SCORE
@@ -149,6 +152,16 @@ def test_each_cause_by_hand() -> None:
     assert muted.cause is Cause.LOST_IN_FUSION
     floor = ['retrieval.floor={"score":"bm25","minimum":2}']
     assert one({"bm25": [OTHER, HERE], "vector": []}, floor).cause is Cause.BELOW_FLOOR
+    # The hit that was near is dropped; a worse chunk of the same document survives, out of reach.
+    case = make_case("q", {"b": 1})
+    documents = make_chunks({"a": 1, "b": 2, "c": 1, "d": 1})
+    near = [(1, 9.0), (0, 8.0), (3, 7.0), (4, 6.0), (2, 5.0)]
+    lower = {"bm25": near, "vector": [hit for hit in near if hit[0] != 1]}
+    edits = ['retrieval.floor={"score":"vector","minimum":1}', "retrieval.fusion.weights.bm25=30"]
+    run = make_run([case], [lower], documents, plan=edit(PLAN, ["metrics.primary=nDCG@3", *edits]))
+    assert [(miss.cause, miss.ranks) for miss in attribute(run)] == [
+        (Cause.BELOW_FLOOR, {"bm25": 1, "vector": 4, "fused": 3, "results": 4})
+    ]
     collapse = ["retrieval.collapse=document"]
     assert one({"bm25": [SIBLING, HERE], "vector": []}, collapse).cause is Cause.COLLAPSED
     assert one({"bm25": [OTHER, MORE, SIBLING, HERE], "vector": []}).cause is Cause.BELOW_CUTOFF

@@ -18,6 +18,7 @@ from ragtui.analysis.summary import summary
 from ragtui.analysis.verdict import Verdict, check_floors
 from ragtui.errors import ComparisonRefused, InvalidInput
 from ragtui.experiment.plan import Channel, Metrics, Plan, Retrieval
+from ragtui.reports.junit import comparison_junit
 from ragtui.trace import CaseError, Hits
 from tests.analysis.factory import PLAN, make_case, make_chunks, make_run, ranks_run
 
@@ -112,6 +113,18 @@ def test_flips_go_both_ways_at_the_guards_cutoff() -> None:
     assert [(flip.case, flip.direction) for flip in result.flips] == [
         ("q0000", "lost"), ("q0002", "found"), ("q0003", "found"),
     ]  # fmt: skip
+
+
+def test_flips_of_a_measure_that_goes_down_are_lost_where_it_went_up() -> None:
+    base, new = refusal_runs(30)
+    plan = REPLACE(PLAN, metrics=Metrics(primary="nonEmptyRateOnRefusal", guards=()))
+    base, new = (REPLACE(run, specification=REPLACE(run.specification, plan=plan)) for run in (base, new))
+    worse, better = compare(base, new), compare(new, base)
+    assert worse.flip_measure == "nonEmptyRateOnRefusal"
+    assert [(flip.direction, flip.base, flip.new) for flip in worse.flips] == [("lost", 0, 1)] * 30
+    assert [(flip.direction, flip.base, flip.new) for flip in better.flips] == [("found", 1, 0)] * 30
+    assert 'failures="30"' not in comparison_junit(better, base)
+    assert 'failures="30"' in comparison_junit(worse, new)
 
 
 def test_little_evidence_is_inconclusive_and_says_what_it_would_take() -> None:

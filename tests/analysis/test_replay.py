@@ -151,6 +151,14 @@ def test_changes_and_flips_against_the_recorded_run() -> None:
     assert [(flip.case, flip.direction) for flip in again.flips] == [("q", "lost")]
 
 
+def test_a_replay_that_refuses_more_is_better_by_the_rate_that_goes_down() -> None:
+    metrics = Metrics(measures=("RR",), primary="nonEmptyRateOnRefusal", guards=())
+    run = make_run([make_case("q")], [{"bm25": [(0, 2.0)], "vector": []}], make_chunks({"a": 1}),
+                   plan=REPLACE(PLAN, metrics=metrics))  # fmt: skip
+    again = replay(run, edit(run.specification.plan, ["retrieval.channels.bm25.min_score=3"]))
+    assert [(flip.direction, flip.base, flip.new) for flip in again.flips] == [("found", 1, 0)]
+
+
 @pytest.mark.parametrize(
     ("setting", "reason"),
     [

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ragtui.analysis.recorded import decode_recorded
 from ragtui.analysis.summary import misses
+from ragtui.events import CaseFinished, RunStarted
+from ragtui.experiment.editing import edit
+from ragtui.experiment.plan import Provenance
+from ragtui.experiment.presets import preset
 from ragtui.lab import open_lab
+from ragtui.store import Store
 from ragtui.store.gate import Gate
+from ragtui.store.journal import JournalWriter
 from tests.cli.conftest import Call
 from tests.workshop import make_workspace, ragtui, sample_goldens, write_suite
 
@@ -180,6 +188,24 @@ def test_holdout_needs_a_sweep(workspace: Path, call: Call) -> None:
     assert "there is no --sweep" in told.err
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("chunking.size=60,200", "--set", "metrics.primary=P@5"), "size=60 has other chunks than the plan, and P@5"),
+        (("evaluation.limit=3,5",), "limit=3 asks other questions than the plan."),
+        (("retrieval.results=20,50", "--holdout", "nan"), "Holding out 'nan' leaves 0 of "),
+        (("retrieval.results=20,50", "--holdout=-0.5"), "Holding out '-0.5' leaves 0 of "),
+    ],
+)
+def test_a_sweep_that_could_not_be_judged_runs_nothing(
+    workspace: Path, call: Call, given: tuple[str, ...], message: str
+) -> None:
+    told = call(workspace, "run", "hybrid", "--sweep", *given)
+    assert told.code == 2
+    assert message in told.err
+    assert call(workspace, "runs", "--json").json == {"runs": []}
+
+
 @pytest.mark.parametrize(("form", "begins"), [("junit", "<?xml"), ("markdown", "## Run "), ("html", "<!doctype html>")])
 def test_export_as_a_report(recorded: Path, call: Call, form: str, begins: str) -> None:
     told = call(recorded, "export", "latest", "--format", form)
@@ -257,12 +283,31 @@ def test_export_reads_back_whole(recorded: Path, tmp_path: Path, call: Call) -> 
 
 
 def test_export_to_nowhere(recorded: Path, tmp_path: Path, call: Call) -> None:
-    told = call(recorded, "export", "latest", "--format", "json", "-o", str(tmp_path / "no" / "run.json"))
+    (tmp_path / "file").write_text("")
+    told = call(recorded, "export", "latest", "--format", "json", "-o", str(tmp_path / "file" / "run.json"))
     assert told.code == 7
-    assert "cannot be written: No such file or directory." in told.err
+    assert "run.json cannot be written: " in told.err
     told = call(recorded, "export", "latest", "--format", "yaml")
     assert told.code == 2
     assert "yaml" in told.err
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "trec", "parquet", "html"])
+def test_export_makes_the_folder(recorded: Path, tmp_path: Path, call: Call, form: str) -> None:
+    assert call(recorded, "export", "latest", "--format", form, "-o", str(tmp_path / "a" / "b" / "run.x")).code == 0
+    assert (tmp_path / "a" / "b" / "run.x").stat().st_size
+
+
+def test_an_exported_file_stands_for_its_run(recorded: Path, tmp_path: Path, call: Call) -> None:
+    file = str(tmp_path / "run.json")
+    assert call(recorded, "export", "latest", "-o", file).code == 0
+    edit = ("--set", "retrieval.fusion.rank_constant=10", "--json")
+    told = [call(recorded, "replay", name, *edit).json["measures"] for name in (file, "latest")]
+    assert told[0] == told[1]
+    assert (
+        call(recorded, "export", file, "--format", "csv").out
+        == call(recorded, "export", "latest", "--format", "csv").out
+    )
 
 
 def test_watch_and_resume_of_a_run_that_ended(recorded: Path, tmp_path: Path, call: Call) -> None:
@@ -300,6 +345,19 @@ def test_a_reference_store_is_read_and_never_written(recorded: Path, tmp_path: P
     told = call(folder, "resume", rows[1]["run_id"])
     assert (told.code, "read-only" in told.err) == (2, True)
     assert (folder / "runs.duckdb").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["../../../evil", "x" * 300, "nul", "a\x1b[31m"])
+def test_a_baseline_never_leads_out_of_its_folder(recorded: Path, tmp_path: Path, call: Call, name: str) -> None:
+    folder = make_workspace(tmp_path / "ws")
+    shutil.copy(recorded / "runs.duckdb", folder / "mine.duckdb")
+    (folder / "ragtui.toml").write_text('store = "mine.duckdb"\nreference = "reference.duckdb"\n')
+    before = sorted(tmp_path.rglob("*"))
+    told = call(folder, "baseline", "promote", "latest", "--name", name, "--to-reference")
+    assert told.code == 2
+    assert "The baseline name" in told.err
+    assert sorted(tmp_path.rglob("*")) == before
+    assert open_lab(folder).store.baselines() == []
 
 
 # -- corpus, spec, prune ----------------------------------------------------------------------------------------------
@@ -383,6 +441,73 @@ def test_prune_spares_baselines(workspace: Path, call: Call) -> None:
     call(workspace, "prune", "--keep", "0", "--yes")
     assert [row["run_id"] for row in call(workspace, "runs", "--json").json["runs"]] == [first]
     assert call(workspace, "show", "baseline", "--json").json["run_id"] == first
+
+
+def test_a_run_that_is_going_on_is_listed_whole_and_never_pruned(workspace: Path, call: Call) -> None:
+    """One that was resumed is in the store besides; one that has just begun is in its journal alone."""
+    resumed = call(workspace, "run", "bm25", "--json").json["run_id"]
+    lab = open_lab(workspace)
+    stored = lab.recorded(resumed)
+    specification = lab.bind(edit(preset("bm25"), ["chunking.size=300"]))
+    call(workspace, "corpus", "ingest", "bm25", "--set", "chunking.size=300")
+    begun = RunStarted(
+        run_id=resumed, attempt=2, spec_id=stored.spec_id, specification=stored.specification, provenance=Provenance(),
+        measures=stored.measures, cases=stored.cases, pending=(7, 9), environment={}, started_at="2030-01-01T00:00:00Z",
+    )  # fmt: skip
+    fresh = msgspec.structs.replace(begun, run_id="fresh", specification=specification, attempt=1)
+    finished = CaseFinished(attempt=2, at="2030-01-01T00:00:01Z", trace=stored.traces[7])
+    journals = lab.workspace.journals
+    with JournalWriter.open(journals, resumed) as first, JournalWriter.open(journals, "fresh") as second:
+        first.write([begun, finished])
+        second.write([fresh])
+        listed = call(workspace, "runs", "--json").json["runs"]
+        shown = {row["run_id"]: (row["status"], row["cases"], row["finished"]) for row in listed}
+        assert shown == {resumed: ("running", 40, 39), "fresh": ("running", 40, 38)}
+        call(workspace, "run", "bm25", "--set", "chunking.size=200", "--json")
+        planned = call(workspace, "prune", "--keep", "0", "--json").json["items"]
+        assert [item["what"].split()[0] for item in planned] == ["run", "artifact", "artifact"]
+        assert call(workspace, "prune", "--keep", "0", "--yes").code == 0
+        assert [row.run_id for row in lab.store.runs()] == [resumed]
+        kept = {stored.record.id for stored in lab.cache.stored() if stored.record is not None}
+        wanted = (stored.specification, specification)
+        assert kept == {artifact for bound in wanted for artifact in (bound.chunk_set_id, bound.bm25_id)}
+
+
+def test_a_prefix_is_unique_over_both_stores_and_what_is_going_on(workspace: Path, call: Call) -> None:
+    (workspace / "ragtui.toml").write_text('store = ".ragtui/runs.duckdb"\nreference = "runs.duckdb"\n')
+    lab = open_lab(workspace, execution="allow_runs")
+    plan = preset("bm25")
+
+    async def run(run_id: str) -> None:
+        async for _ in lab.events(lab.bind(plan), run_id=run_id):
+            pass
+
+    for run_id in ("a1", "a2", "b1"):
+        asyncio.run(run(run_id))
+    assert lab.workspace.reference is not None
+    reference = Store(lab.workspace.reference)
+    for run_id in ("b1", "a2"):
+        lab.store.copy_run(run_id, reference)
+    lab.store.delete_runs(["a2"])
+    told = call(workspace, "show", "a")
+    assert told.code == 2
+    assert "'a' names 2 runs: a1 (no name, " in told.err
+    assert ", a2 (no name, " in told.err
+    assert [call(workspace, "show", name, "--json").json["run_id"] for name in ("a1", "a2")] == ["a1", "a2"]
+    assert lab.resolve("b") == (lab.store, "b1"), "the same run in both stores is one"
+    with JournalWriter.open(lab.workspace.journals, "b2"):
+        told = call(workspace, "show", "b")
+        assert told.code == 2
+        assert ", b2 (running)." in told.err
+        assert "Run b2 is still running." in call(workspace, "show", "b2").err
+    assert call(workspace, "show", "c").err.startswith("ragtui: There is no run 'c'.")
+
+
+def test_a_list_tells_the_numbers_of_the_report(workspace: Path, call: Call) -> None:
+    shown = call(workspace, "run", "hybrid", "--json").json
+    [listed] = call(workspace, "runs", "--json").json["runs"]
+    assert {name: listed[name] for name in shown["counts"]} == shown["counts"]
+    assert listed["measures"] == {name: estimate["value"] for name, estimate in shown["measures"].items()}
 
 
 def test_a_run_in_which_every_case_failed_is_not_called_fine(workspace: Path) -> None:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from ragtui.analysis.recorded import RecordedRun
+from ragtui.analysis.verify import verify_run
 from ragtui.events import CaseFinished, RunFinished, RunStatus
 from ragtui.experiment.editing import read_plan
-from ragtui.experiment.plan import Plan
+from ragtui.experiment.generation import Generation
+from ragtui.experiment.plan import Channel, Plan, Retrieval
 from ragtui.experiment.presets import PRESETS, preset
 from ragtui.ids import canonical_json
 from ragtui.lab import Lab, open_lab
 from ragtui.providers.builtin import BuiltinEmbedder
 from ragtui.reports.records import comparable_trace
-from tests.workshop import make_workspace, own_lab, ragtui, resume
+from tests.workshop import make_workspace, own_lab, ragtui, resume, sample_goldens, write_suite
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +115,83 @@ def test_in_pieces_is_as_in_one(workspace: Path) -> None:
     pieces = resume(lab, "pieces", plan)
     assert len(pieces.environments) == 3
     assert comparable(pieces) == comparable(whole)
+
+
+@pytest.mark.parametrize("tier", ["retrieval", "generation"])
+def test_a_resumed_run_keeps_the_order_of_its_cases(tmp_path: Path, tier: str) -> None:
+    """The evaluation is the same whatever the order of its lines; what is left of a run is left of its own cases."""
+    goldens = sample_goldens(10)
+    folder = make_workspace(tmp_path / "ws", goldens=goldens)
+    plan = _own_plan(folder)
+    if tier == "generation":
+        # Echoes go in groups as large as this run; where nothing was interrupted, what failed is left to do.
+        plan = msgspec.structs.replace(plan, generation=Generation(model="mock", modes=("mock",)))
+    healthy, calls = own_lab(folder).retrievers["my_search:retrieve"], []
+
+    def failing(query: str, depth: int) -> Any:
+        calls.append(query)
+        if query != goldens[3]["query"]:
+            raise OSError("connection lost")
+        return healthy(query, depth)
+
+    failing.identity = healthy.identity  # type: ignore[attr-defined]
+    broken = open_lab(folder, execution="allow_runs", retrievers={"my_search:retrieve": failing})
+
+    async def begin() -> None:
+        async for _ in broken.events(broken.bind(plan), run_id="turned"):
+            pass
+
+    asyncio.run(begin())
+    assert len(calls) == 10
+    began = broken.recorded("turned")
+    assert [trace.case for trace in began.traces if trace.error is None] == [began.cases[3].id]
+    write_suite(folder, "core", goldens[::-1])
+    turned = resume(own_lab(folder), "turned", plan)
+    names = [golden["id"] + ("@mock#1" if tier == "generation" else "") for golden in goldens]
+    assert [case.id for case in turned.cases] == names
+    assert [(trace.case, trace.index, trace.error) for trace in turned.traces] == [
+        (name, place, None) for place, name in enumerate(names)
+    ]
+    assert [trace.query for trace in turned.traces] == [golden["query"] for golden in goldens]
+    assert verify_run(turned).ok
+
+
+def test_a_span_of_a_replaced_trace_keeps_its_ordinal(tmp_path: Path) -> None:
+    """Attempt 1 fails with a span told, attempt 2 needs none, attempt 3 meets another: the first keeps its number."""
+    goldens = [{"id": "x", "query": "first", "relevantDocIds": ["one"]},
+               {"id": "y", "query": "second", "relevantDocIds": ["two"]}]  # fmt: skip
+    documents = {"one": "# One\n\nFirst of all.", "two": "# Two\n\nSecond to none."}
+    folder = make_workspace(tmp_path / "ws", documents, goldens)
+    attempt = 1
+
+    def spans(query: str, depth: int) -> list[tuple[Any, ...]]:
+        if attempt == 2:
+            return []
+        return [("one", 3, 9, 1.0)] if attempt == 1 else [("two", 2, 12, 1.0)]
+
+    def other(query: str, depth: int) -> list[tuple[Any, ...]]:
+        if attempt == 1 or (attempt == 2 and query == "second"):
+            raise OSError("connection lost")
+        return []
+
+    for call in (spans, other):
+        call.identity = "1"  # type: ignore[attr-defined]
+    lab = open_lab(folder, execution="allow_runs", retrievers={"spans": spans, "other": other})
+    channels = {name: Channel(kind="python", source=name) for name in ("spans", "other")}
+    plan = msgspec.structs.replace(preset("bm25"), retrieval=Retrieval(channels=channels))
+
+    async def begin() -> None:
+        async for _ in lab.events(lab.bind(plan), run_id="spans"):
+            pass
+
+    asyncio.run(begin())
+    attempt = 2
+    resume(lab, "spans", plan)
+    attempt = 3
+    run = resume(lab, "spans", plan)
+    assert [[run.chunk_of[chunk].name for chunk in trace.results.chunks] for trace in run.traces] == [[], ["two#2-12"]]
+    assert [trace.scores["R@5"] for trace in run.traces] == [0.0, 1.0]
+    assert verify_run(run).ok
 
 
 def test_leaving_the_iterator_keeps_what_was_reported(workspace: Path) -> None:

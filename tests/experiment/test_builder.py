@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import ragtui
 from ragtui.artifacts.analyzer import resolve
@@ -14,8 +15,9 @@ from ragtui.artifacts.chunking import chunk_set
 from ragtui.artifacts.recipes import Chunking
 from ragtui.artifacts.vectors import embedding_set
 from ragtui.errors import InvalidInput, ProviderUnavailable, RunFailed
-from ragtui.experiment.plan import Channel, Fusion
+from ragtui.experiment.plan import Channel, Fusion, Plan, Provenance
 from ragtui.experiment.presets import preset
+from ragtui.experiment.specification import decode, encode
 from ragtui.experiment.validate import InvalidPlan
 from ragtui.inputs.evaluation import Selection
 from ragtui.lab import Lab
@@ -50,6 +52,26 @@ def test_the_first_channel_replaces_the_presets() -> None:
     assert plan.retrieval.channels == {"only": Channel(kind="bm25", min_score=2)}
     assert plan.retrieval.fusion == Fusion()
     assert plan.retrieval.results == 10
+
+
+def test_equal_plans_have_one_fingerprint_whether_numbers_are_whole_or_not(lab: Lab) -> None:
+    def made(one: float) -> Plan:
+        return (
+            ragtui.experiment("bm25")
+            .retrieval(lambda r: r.channel("bm25", lambda c: c.bm25().min_score(one)).floor("bm25", one))
+            .to_plan()
+        )
+
+    def by_hand(one: float) -> Plan:
+        plan = made(one)
+        fusion = Fusion(rank_constant=60 * one, weights={"bm25": one})
+        return replace(plan, retrieval=replace(plan.retrieval, fusion=fusion))
+
+    for make in (made, by_hand):
+        whole, fraction = lab.bind(make(1)), lab.bind(make(1.0))
+        assert whole == fraction
+        assert whole.spec_id == fraction.spec_id
+        assert decode(encode(whole, Provenance())).specification.spec_id == whole.spec_id
 
 
 def test_every_step() -> None:

@@ -304,6 +304,7 @@ def test_measures_take_the_plans_relevance() -> None:
         ("latin.toml", b'preset = "\xe9"', "{path} is not UTF-8."),
         ("none.py", "x = 1", "{path} defines no `plan`."),
         ("raise.py", "1 / 0", "{path} raised ZeroDivisionError: division by zero."),
+        ("exit.py", "import sys\nsys.exit(0)", "{path} raised SystemExit: 0."),
         ("typo.toml", 'preset = "hybird"', "There is no preset 'hybird'. Did you mean 'hybrid'?"),
         ("number.toml", "preset = 3", "{path}: preset is not a name."),
         ("empty.toml", "", "{path}: Object missing required field `retrieval`."),
@@ -322,6 +323,15 @@ def test_a_bad_plan_file(tmp_path: Path, name: str, content: str | bytes | None,
         read_plan(path)
     assert caught.value.message.startswith(message.format(path=path))
     assert caught.value.hint
+
+
+def test_what_a_plan_file_prints_is_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "plan.py").write_text(
+        "import ragtui\nprint('hello')\n"
+        "plan = ragtui.experiment('x').retrieval(lambda r: r.channel('bm25', lambda c: c.bm25().top_k(9))).to_plan()\n"
+    )
+    assert read_plan(tmp_path / "plan.py")[0].retrieval.channels["bm25"].depth == 9
+    assert capsys.readouterr() == ("", "hello\n")
 
 
 def test_bom_and_crlf_in_a_plan(tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ from ragtui.settings import open_workspace
 
 WORDS = ["tea", "snow", "kettle", "stove", "radio", "water"]
 # A null character makes a file no text to most readers of tables, ours included.
-IDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8).filter(lambda text: bool(text.strip()))
+CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
+IDS = st.text(CHARACTERS, min_size=1, max_size=8).filter(lambda text: bool(text.strip()))
 PLAN = edit(preset("bm25"), ['metrics.measures=["nDCG@10","R@5","RR","AP","P@5(level=doc)"]'])
 
 
@@ -132,6 +133,24 @@ def test_what_an_evaluation_loses_is_said(tmp_path: Path, capsys: pytest.Capture
     ]  # fmt: skip
     assert main(["-w", str(tmp_path), "import", "trec", str(tmp_path / "new" / "out"), "--force"]) == 2
     assert "--existing-corpus" in capsys.readouterr().err
+
+
+def test_a_generation_run_gives_each_question_once(tmp_path: Path) -> None:
+    lines(tmp_path / "corpus" / "d.jsonl", [{"id": "a", "text": "hot tea"}, {"id": "b", "text": "snow"}])
+    golden = {"id": "x", "query": "tea", "relevantDocIds": ["a"], "mustInclude": ["hot"]}
+    refusal = {"id": "y", "query": "moon", "expectRefusal": True, "mustNotInclude": ["cheese"]}
+    lines(tmp_path / "goldens" / "core.jsonl", [golden, refusal])
+    command = ["-w", str(tmp_path)]
+    asked = ["generate", "bm25", "--model", "mock", "--mode", "e2e,oracle", "--display", "none"]
+    assert main([*command, *asked]) == 0
+    assert main([*command, "export", "latest", "--format", "trec", "-o", str(tmp_path / "out")]) == 0
+    assert list(read_qrels(tmp_path / "out" / "qrels.txt")) == ["x"]
+    assert read_run(tmp_path / "out" / "run.trec")["x"].keys() == {"a"}
+    before = Lab(open_workspace(tmp_path)).recorded("latest").specification
+    assert main([*command, "import", "trec", str(tmp_path / "out"), "--existing-corpus", "--force"]) == 0
+    assert main([*command, *asked]) == 0
+    again = Lab(open_workspace(tmp_path)).recorded("latest").specification
+    assert again.evaluation_id == before.evaluation_id
 
 
 def test_scores_fall_strictly_as_32_bit_floats(tmp_path: Path) -> None:

@@ -78,3 +78,41 @@ def test_the_command_judges_documents_that_are_there(docs: Path, tmp_path: Path)
     assert main(["-w", str(tmp_path / "ws"), "import", "csv", str(tmp_path / "q.csv"), "--suite", "mine"]) == 0
     golden = json.loads((tmp_path / "ws" / "goldens" / "mine.jsonl").read_text())
     assert golden == {"id": "q0001", "query": "tea?", "judgments": [{"doc": "guide", "grade": "3_AUTHORITATIVE"}]}
+
+
+@pytest.mark.parametrize("suite", ["../../evil", "/tmp/evil", "..", "x" * 300])
+def test_a_suite_never_leads_out_of_the_goldens(tmp_path: Path, capsys: pytest.CaptureFixture[str], suite: str) -> None:
+    (tmp_path / "ws" / "corpus").mkdir(parents=True)
+    (tmp_path / "ws" / "corpus" / "guide.md").write_text("# Tea")
+    (tmp_path / "q.csv").write_text("query,doc_id\ntea?,guide\n")
+    before = sorted(tmp_path.rglob("*"))
+    command = ["-w", str(tmp_path / "ws"), "import", "csv", str(tmp_path / "q.csv"), "--suite", suite, "--force"]
+    assert main(command) == 2
+    assert "The suite name" in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_table_without_documents_needs_a_target_that_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "q.csv").write_text("query,doc_id\ntea?,guide\n")
+    assert main(["import", "csv", str(tmp_path / "q.csv"), "--into", str(tmp_path / "new")]) == 2
+    said = capsys.readouterr().err
+    assert "brings no documents" in said
+    assert "--documents" in said
+    assert not (tmp_path / "new").exists()
+
+
+def test_cells_that_hold_grades_turns_and_tags(docs: Path, tmp_path: Path) -> None:
+    turns = json.dumps([{"role": "user", "content": "hello"}]).replace('"', '""')
+    (tmp_path / "q.csv").write_text(
+        "case,query,relevant,turns,tags,expectRefusal\n"
+        f'a,tea?,"{{""d1"":2,""d 2"":0}}","{turns}","hot, numeric",\n'
+        "b,why?,{},not turns,[],true\n"
+    )
+    found = Imported(table_source(tmp_path / "q.csv", docs, Columns()), tmp_path / "out")
+    assert found.grades() == {"a": {"d1": 2, "d 2": 0}, "b": {}}
+    first, second = found.evaluation().cases
+    assert [turn.content for turn in first.turns] == ["hello"]
+    assert first.tags == ("hot", "numeric")
+    assert (second.turns, second.tags, second.expect_refusal) == ((), (), True)

@@ -107,8 +107,14 @@ def test_all_modes_against_a_server(folder: Path, profile: str) -> None:
         assert "Prompt, as sent" in trace.stdout
         assert "(replayed)" in trace.stdout
         modes = trace.stdout.partition("All modes")[2].partition("Measures")[0]
-        shown = [line.split()[:3] for line in modes.splitlines() if "tank" in line or "know" in line]
-        assert shown == [
+        assert "which means  retrieval works: passes with what was found, fails without" in trace.stdout
+        told = result(folder, "trace", "latest", "diesel-litres@noretrieval#2")
+        assert told["outcome"] == {
+            "oracle": True, "e2e": True, "noretrieval": False,
+            "meaning": "retrieval works: passes with what was found, fails without",
+        }  # fmt: skip
+        rows = [line.split()[:3] for line in modes.splitlines() if "tank" in line or "know" in line]
+        assert rows == [
             ["oracle", "1", "✓"], ["e2e", "1", "✓"], ["noretrieval", "1", "✗"], ["mock", "1", "✓"],
             ["oracle", "2", "✓"], ["e2e", "2", "✓"], ["noretrieval", "2", "✗"],
         ]  # fmt: skip

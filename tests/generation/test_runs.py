@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,12 +14,13 @@ from ragtui.analysis.compare import compare
 from ragtui.analysis.decomposition import MEANINGS, decompose
 from ragtui.analysis.modes import mode_summary, passes
 from ragtui.analysis.recorded import RecordedRun
+from ragtui.analysis.summary import counts, summary
 from ragtui.analysis.usage import usage_by_mode
 from ragtui.analysis.verify import verify_run
 from ragtui.artifacts.recipes import canonical
 from ragtui.errors import InvalidInput
 from ragtui.experiment.cases import CaseName, expand, parse_case
-from ragtui.experiment.generation import Budget, Generation
+from ragtui.experiment.generation import Budget, Generation, Mode
 from ragtui.experiment.presets import preset
 from ragtui.experiment.specification import Specification
 from ragtui.lab import Lab, Spending
@@ -107,6 +109,27 @@ def test_a_run_records_prompt_context_and_answer(shared: Path) -> None:
     record = trace_record(run, "diesel-litres@e2e#1")
     assert record["answer"]["text"] == "The diesel tank holds 61 litres of oil."
     assert record["answer"]["context"][0].startswith("diesel-tank#")
+
+
+@pytest.mark.parametrize("modes", [("e2e",), ("oracle", "noretrieval"), ("noretrieval", "e2e", "mock")])
+def test_a_list_shows_the_means_of_the_summary(shared: Path, modes: tuple[Mode, ...]) -> None:
+    """Repeats of which some failed, and modes that do not stand for the run, weigh in both alike."""
+    asked: Counter[str] = Counter()
+
+    def flaky(request: ChatRequest) -> str:
+        asked[request.messages[0].content] += 1
+        if asked[request.messages[0].content] > 1 and "anchor" in asks(request):
+            raise UnusableReply("empty", "said nothing")
+        return "It holds 9999 litres." if "beacon" in asks(request) else reads(request)
+
+    lab = lab_with(shared, flaky)
+    run = ran(lab, generating(*modes, repeats=3))
+    assert counts(run.cases, run.trace_of).errors > 0
+    row = next(row for row in lab.store.runs() if row.run_id == run.run_id)
+    shown = summary(run).overall
+    assert row.measures == {name: shown[name].value for name in row.measures}
+    assert row.measures["correctness"] not in (None, 0.0, 1.0)
+    assert (row.scored, row.errors) == (counts(run.cases, run.trace_of).scored, counts(run.cases, run.trace_of).errors)
 
 
 def test_every_number_can_be_recomputed(shared: Path) -> None:

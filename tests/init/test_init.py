@@ -36,6 +36,21 @@ def test_a_folder_of_documents_becomes_a_workspace_that_runs(
     assert main(["corpus", "check"]) == 0
 
 
+def test_the_only_folder_of_documents_is_found_and_paths_are_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    documents(tmp_path / "my ws" / "Meine Texte")
+    (tmp_path / "my ws" / "pictures").mkdir()
+    assert main(["-w", "my ws", "init"]) == 0
+    assert "ragtui -w 'my ws' run hybrid" in capsys.readouterr().err
+    assert tomllib.loads((tmp_path / "my ws" / "ragtui.toml").read_text("utf-8"))["corpus"] == "Meine Texte"
+    documents(tmp_path / "other" / "one")
+    documents(tmp_path / "other" / "two")
+    assert main(["-w", "other", "init"]) == 2
+    assert "Folders here: one, two." in capsys.readouterr().err
+
+
 def test_settings_are_read_back_and_comments_hold_valid_toml(tmp_path: Path) -> None:
     documents(tmp_path / "elsewhere" / 'do"cs')
     root = tmp_path / "ws"

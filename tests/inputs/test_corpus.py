@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ragtui.errors import InvalidFiles, InvalidInput
 from ragtui.inputs.corpus import CorpusSnapshot, document, load_corpus, read_corpus, snapshot
-from ragtui.inputs.text import normalize_text
+from ragtui.inputs.text import checked_name, normalize_text
 
 
 def write(folder: Path, files: dict[str, bytes | str]) -> Path:
@@ -176,3 +176,21 @@ def test_membership_and_lookup() -> None:
     assert "a" in corpus
     with pytest.raises(KeyError):
         corpus.document("b")
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("", "is empty"), (" ", "is empty"), ("../x", "separator"), ("a\\b", "separator"), ("a\x1b[31m", "control"),
+        ("\udcff", "control"), (".", "dot"), ("..", "dot"), (".hidden", "dot"), ("x ", "space"), ("NUL", "device"),
+        ("com1.x", "device"), ("é" * 51, "100 bytes"),
+    ],
+)  # fmt: skip
+def test_a_name_that_no_file_may_bear(name: str, fault: str) -> None:
+    with pytest.raises(InvalidInput, match=f"The suite name .*{fault}"):
+        checked_name(name, "suite")
+
+
+@pytest.mark.parametrize("name", ["core", "v1.2", "auxiliary", "main run", "é" * 50])
+def test_a_name_that_a_file_may_bear(name: str) -> None:
+    assert checked_name(name, "suite") == name

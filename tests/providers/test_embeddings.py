@@ -194,7 +194,7 @@ ONE = toy_vector("x")
 @pytest.mark.parametrize(("reply", "message"), [
     (Reply.json({"embeddings": [ONE[:7], ONE[:7]]}), "7 dimensions instead of 8"),
     (Reply.json({"embeddings": [ONE, ONE[:7]]}), "7, 8 dimensions instead of 8"),
-    (Reply.json({"embeddings": [ONE]}), "1 vectors for 2 texts"),
+    (Reply.json({"embeddings": [ONE]}), "1 vector for 2 texts"),
     (Reply.json({"embeddings": [ONE, ONE, ONE]}), "3 vectors for 2 texts"),
     (Reply.json({"embeddings": []}), "0 vectors for 2 texts"),
     (Reply.text('{"embeddings": [[NaN], [NaN]]}'), "not JSON"),
@@ -347,4 +347,4 @@ def test_cost_is_the_servers_or_by_the_price(tmp_path: Path) -> None:
         priced = embedder(server, tmp_path / "b", "openai", input_price=1e6)
         priced.embed(["a"], "query")
     assert priced.account.cost == pytest.approx(6.0)
-    assert str(priced.account) == "1 texts, 0 from the cache, 2 requests, 6 tokens, cost 6.0000"
+    assert str(priced.account) == "1 text, 0 from the cache, 2 requests, 6 tokens, cost 6.0000"

@@ -74,7 +74,7 @@ def test_a_run_records_neither_key_nor_address(workspace: Path, capsys: pytest.C
     (Reply.text("{}"), "another shape"),
     (Reply.text("busy"), "not JSON"),
     (Reply.text('{"data": [{"index": 0, "embedding": [NaN]}]}'), "not JSON"),
-    (Reply.json({"data": [{"index": 0, "embedding": [0.1] * 5}]}), "5 dimensions instead of 8|vectors for"),
+    (Reply.json({"data": [{"index": 0, "embedding": [0.1] * 5}]}), "5 dimensions instead of 8|1 vector for 8 texts"),
     (Reply.json({"data": []}), "0 vectors for"),
     (Reply.closed(), "closed the connection"),
     (Reply.cut_short('{"data": [1, 2, 3]}'), "closed the connection"),

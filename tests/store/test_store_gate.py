@@ -88,6 +88,25 @@ def test_nothing_is_held_while_idle(tmp_path: Path) -> None:
     assert len(list(traces)) == 1
 
 
+def test_a_session_inside_another_leaves_it_open(tmp_path: Path) -> None:
+    """What loops over a run's slices in one opening calls what opens for itself."""
+    store = a_store(tmp_path, "a")
+    counted: list[int] = []
+
+    def nested() -> None:
+        with store.session():
+            with store.session():
+                counted.append(store.count_runs())
+            counted.append(store.count_runs())
+        store.load_journal(samples.write_journal(tmp_path, "b", samples.whole_run("b", 1)))
+        counted.append(store.count_runs())
+
+    thread = threading.Thread(target=nested, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert counted == [1, 1, 2]
+
+
 def test_threads_share_one_store(tmp_path: Path) -> None:
     store = a_store(tmp_path, "a")
     failures: list[BaseException] = []

@@ -103,12 +103,60 @@ def test_resuming_cuts_the_torn_line(tmp_path: Path) -> None:
 
 
 def test_cut_torn_line_tells_how_much(tmp_path: Path) -> None:
-    path = samples.write_journal(tmp_path, "r", [samples.ended()])
+    path = samples.write_journal(tmp_path, "r", [samples.started("r", 1)])
     assert journal.cut_torn_line(path) == 0
-    path.write_bytes(path.read_bytes() + b"torn")
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"torn")
     assert journal.cut_torn_line(path) == 4
-    path.write_bytes(b"no line end")
-    assert journal.cut_torn_line(path) == 11
+    path.write_bytes(whole[:40])
+    assert journal.cut_torn_line(path) == 40
+
+
+@pytest.mark.parametrize("text", [b"a\nprecious tail", b"precious", b'{"event":"run_finished"}\nx'])
+def test_nothing_is_cut_from_a_file_that_is_no_journal(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(text)
+    with pytest.raises(journal.DamagedJournal, match=r"r\.jsonl:1: .* does not begin with the start of a run"):
+        journal.cut_torn_line(path)
+    with pytest.raises(journal.DamagedJournal):
+        journal.JournalWriter.open(tmp_path, "r")
+    assert path.read_bytes() == text
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
+@pytest.mark.parametrize("kind", ["link", "hard link", "pipe", "folder"])
+def test_links_pipes_and_folders_are_no_journals(tmp_path: Path, kind: str) -> None:
+    """A link may lead to any file of the user's, and a pipe is never read to its end."""
+    precious = samples.write_journal(tmp_path, "precious", [samples.started("precious", 1)])
+    precious.write_bytes(before := precious.read_bytes() + b"tail")
+    folder = tmp_path / "journal"
+    folder.mkdir()
+    path = folder / "r.jsonl"
+    match kind:
+        case "link":
+            path.symlink_to(precious)
+        case "hard link":
+            path.hardlink_to(precious)
+        case "pipe":
+            os.mkfifo(path)
+        case _:
+            path.mkdir()
+    assert journal.journals(folder) == []
+    assert not journal.is_live(path)
+    with pytest.raises(StoreUnavailable):
+        journal.cut_torn_line(path)
+    with pytest.raises(StoreUnavailable):
+        journal.JournalWriter.open(folder, "r")
+    with pytest.raises(StoreUnavailable):
+        journal.read_from(path)
+    assert precious.read_bytes() == before
+
+
+def test_a_request_to_cancel_follows_no_link(tmp_path: Path) -> None:
+    (tmp_path / "r.cancel").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreUnavailable):
+        journal.request_cancel(tmp_path, "r")
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
@@ -147,12 +195,10 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_the_device_that_is_always_full(tmp_path: Path) -> None:
-    journal.journal_path(tmp_path, "r").symlink_to("/dev/full")
-    with (
-        journal.JournalWriter.open(tmp_path, "r") as writer,
-        pytest.raises(StoreUnavailable, match="cannot be written: No space left on device"),
-    ):
-        writer.write([samples.ended()])
+    with journal.JournalWriter.open(tmp_path, "r") as writer, Path("/dev/full").open("wb") as full:
+        os.dup2(full.fileno(), writer._descriptor)
+        with pytest.raises(StoreUnavailable, match="cannot be written: No space left on device"):
+            writer.write([samples.ended()])
 
 
 def test_text_that_is_not_unicode_is_refused_whole(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragtui.errors import StoreUnavailable
-from ragtui.events import CaseFinished, ChunksSeen, RunEvent
+from ragtui.events import CaseFinished, ChunksSeen, Notice, RunEvent
 from ragtui.store import Store, load
 from ragtui.store.journal import JournalWriter, journal_path, request_cancel
 from ragtui.trace import CaseTrace
@@ -156,6 +156,22 @@ def test_a_resumed_run_adds_an_attempt(tmp_path: Path) -> None:
     assert store.chunks("r", [0, 1, 9]) == {0: samples.chunk(0), 1: samples.chunk(1)}
 
 
+def test_a_run_that_lacks_cases_is_not_complete(tmp_path: Path) -> None:
+    """Its first attempt was deleted while the second was under way, which did all that was left to it."""
+    store = opened(tmp_path)
+    events: list[RunEvent] = [samples.started("r", 3, attempt=2, pending=(2,)), samples.finished(2, attempt=2)]
+    events.append(samples.ended(attempt=2))
+    store.load_journal(samples.write_journal(tmp_path, "r", events))
+    (row,) = store.runs()
+    assert (row.status, row.cases, row.scored, row.attempts) == ("interrupted", 3, 1, 2)
+    # The next attempt is the third: as another second one its traces would be taken for those that are there.
+    events = [samples.started("r", 3, attempt=row.attempts + 1, pending=(0, 1))]
+    events += [*(samples.finished(index, attempt=3) for index in (0, 1)), samples.ended(attempt=3)]
+    store.load_journal(samples.write_journal(tmp_path, "r", events))
+    (row,) = store.runs()
+    assert (row.status, row.scored, row.attempts) == ("completed", 3, 3)
+
+
 def test_an_error_after_a_success_does_not_hide_it(tmp_path: Path) -> None:
     store = opened(tmp_path)
     events = [samples.started("r", 1), samples.finished(0), samples.started("r", 1, attempt=2)]
@@ -175,7 +191,11 @@ def test_a_damaged_journal_is_loaded_up_to_the_damage_and_set_aside(tmp_path: Pa
     with pytest.raises(StoreUnavailable, match=r"r\.jsonl:6: the journal is damaged"):
         store.load_journal(path)
     assert path.exists()
-    assert sorted(store.recover(tmp_path)) == ["other", "r"]
+    aside: dict[str, str] = {}
+    recovered = store.recover(tmp_path, lambda error, kept: aside.update({kept.name: str(error)}))
+    assert sorted(recovered) == ["other", "r"]
+    assert sorted(aside) == ["nothing.jsonl.damaged", "r.jsonl.damaged"]
+    assert "r.jsonl:6: the journal is damaged" in aside["r.jsonl.damaged"]
     assert list(store.traces("r")) == [samples.trace(0), samples.trace(1)]
     record = store.run("r")
     assert record.status == "interrupted"
@@ -183,6 +203,26 @@ def test_a_damaged_journal_is_loaded_up_to_the_damage_and_set_aside(tmp_path: Pa
     assert (tmp_path / "r.jsonl.damaged").read_bytes() == b"".join(lines)
     assert (tmp_path / "nothing.jsonl.damaged").exists()
     assert store.recover(tmp_path) == []
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_an_ordinal_told_of_two_spans_is_damage(tmp_path: Path, attempts: int) -> None:
+    """Traces of both would show one document's text for the other's; whichever attempt told it."""
+    moved = msgspec.structs.replace(samples.chunk(1), start=3)
+    events: list[RunEvent] = [samples.started("r", 2), ChunksSeen(chunks=[samples.chunk(1)]), samples.finished(0)]
+    if attempts == 2:
+        store = opened(tmp_path)
+        store.load_journal(samples.write_journal(tmp_path, "r", events))
+        events = [samples.started("r", 2, attempt=2), Notice(message="ready")]
+    path = samples.write_journal(tmp_path, "r", [*events, ChunksSeen(chunks=[moved]), samples.finished(1)])
+    store = opened(tmp_path)
+    line = 4 if attempts == 1 else 3
+    with pytest.raises(StoreUnavailable, match=rf"r\.jsonl:{line}: .* gives the chunk ordinal 1 to another span"):
+        store.load_journal(path)
+    assert store.recover(tmp_path) == ["r"]
+    assert store.chunks("r", [1]) == {1: samples.chunk(1)}
+    assert list(store.traces("r")) == [samples.trace(0)]
+    assert (tmp_path / "r.jsonl.damaged").exists()
 
 
 @pytest.mark.parametrize(

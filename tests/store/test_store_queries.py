@@ -11,6 +11,7 @@ from ragtui.errors import InvalidInput, StoreUnavailable
 from ragtui.events import ChunksSeen
 from ragtui.experiment.plan import Provenance
 from ragtui.store import Store
+from ragtui.store.journal import JournalWriter
 from tests.store import samples
 
 
@@ -90,7 +91,11 @@ def test_case_lists(store: Store) -> None:
         store.case_rows("b", sort="XX")
 
 
-def test_baselines(store: Store) -> None:
+def test_baselines(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.duckdb")
+    for run_id, suites in (("aa1", ("core",)), ("b", ("extra", "core")), ("aa2", ("core",))):
+        events = samples.whole_run(run_id, 1, specification=samples.specification(suites=suites))
+        store.load_journal(samples.write_journal(tmp_path, run_id, events))
     corpus = store.run("aa1").corpus_id
     assert store.baseline_for(corpus, ("core",), "retrieval", "main") is None
     first = store.promote("aa1", "main", "the first")
@@ -164,6 +169,18 @@ def test_pruning_frees_the_disk(tmp_path: Path) -> None:
     # The rewritten file takes new runs.
     store.load_journal(samples.write_journal(tmp_path, "big", samples.whole_run("big", 2)))
     assert store.count_runs() == 2
+
+
+def test_a_run_that_was_taken_up_again_is_not_deleted(tmp_path: Path) -> None:
+    store, journals = Store(tmp_path / "s.duckdb"), tmp_path / "journal"
+    for run_id in ("a", "b"):
+        store.load_journal(samples.write_journal(tmp_path, run_id, samples.whole_run(run_id, 1)))
+    with JournalWriter.open(journals, "b"):
+        with pytest.raises(StoreUnavailable, match="Run b has been taken up again"):
+            store.delete_runs(["a", "b"], journals)
+        assert store.count_runs() == 2
+        store.delete_runs(["a"], journals)
+    assert [row.run_id for row in store.runs()] == ["b"]
 
 
 def test_parquet(store: Store, tmp_path: Path) -> None:

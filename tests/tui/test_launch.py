@@ -223,7 +223,7 @@ async def test_start_runs_what_is_shown_as_a_process_of_its_own(tmp_path: Path) 
         assert running.memory.get("launch.limit", "") == "12"
 
 
-@pytest.mark.parametrize("before", ["", "x"], ids=["sound", "faulty"])
+@pytest.mark.parametrize("before", ["", "0"], ids=["sound", "faulty"])
 async def test_what_was_typed_just_before_is_started(
     tmp_path: Path, before: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,14 +235,29 @@ async def test_what_was_typed_just_before_is_started(
         screen = await settled(pilot)
         limit = screen.query_one("#limit", Input)
         limit.value = before
+        limit.cursor_position = len(before)
         limit.focus()
         await settled(pilot)
-        for key in [*(["backspace"] if before else []), "1", "2", "ctrl+r"]:
+        assert bool(screen.shown is not None and screen.shown.faults) == bool(before)
+        for key in ("1", "2", "ctrl+r"):
             running.post_message(events.Key(key, key if len(key) == 1 else None))
         await until(pilot, lambda: bool(begun))
-        assert list(begun[0])[-2:] == ["--limit", "12"]
+        assert begun[0][-2] == "--limit"
+        assert int(begun[0][-1]) == 12
         await at_rest(pilot)
         assert len(begun) == 1
+
+
+async def test_a_field_has_an_edge_in_sixteen_colours(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no ground of its own to tell an empty field from nothing: every cell of it is underlined."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("COLORTERM", raising=False)
+    running = app(workspace, "launch")
+    async with running.run_test(size=(80, 24)) as pilot:
+        screen = await settled(pilot)
+        field = screen.query_one("#limit", Input).content_region
+        line = screen._compositor.render_strips()[field.y].crop(field.x, field.right)
+        assert all(segment.style is not None and segment.style.underline for segment in line)
 
 
 async def test_a_run_that_cannot_begin_is_told(tmp_path: Path) -> None:

@@ -182,3 +182,24 @@ def test_leaving_while_it_opens(workspace: Path, seconds: float) -> None:
         assert terminal.wait_end() == 0
         assert terminal.restored()
         assert b"ragtui has a fault" not in terminal.text
+
+
+def test_a_terminal_that_can_place_no_text_is_told_what_to_do_instead(workspace: Path) -> None:
+    with Terminal(workspace, TERM="dumb") as terminal:
+        assert terminal.wait_end() == 2
+        assert "TERM=dumb" in terminal.screen()
+        assert "ragtui --help" in terminal.screen()
+        assert 1049 not in terminal.modes
+
+
+def test_a_resize_counts_where_a_size_is_exported(workspace: Path) -> None:
+    with Terminal(workspace, LINES="24", COLUMNS="80") as terminal:
+        terminal.wait_for("commands")
+        terminal.resize(120, 40)
+        terminal.wait_for(
+            lambda shown: any(
+                line.rindex("commands") > 100 for line in shown.screen().splitlines() if "commands" in line
+            )
+        )
+        terminal.press("q")
+        assert terminal.wait_end() == 0

@@ -35,7 +35,7 @@ from ragtui.tui.widgets.cases_pane import CasesPane
 from ragtui.tui.widgets.frame import KeyBar, StatusLine
 from ragtui.tui.widgets.knob_list import KnobList
 from ragtui.tui.widgets.plan_name import NameDialog
-from tests.tui.trace_samples import app, shown, until
+from tests.tui.trace_samples import app, at_rest, press, shown, until
 from tests.workshop import TOPICS, make_workspace, sample_goldens
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
@@ -114,7 +114,7 @@ async def opened_on(pilot: Pilot[int]) -> WhatIfScreen:
     trace = pilot.app.screen
     assert isinstance(trace, TraceScreen)
     await until(pilot, lambda: bool(trace.lines))
-    await pilot.press("r")
+    await press(pilot, "r")
     await until(pilot, lambda: isinstance(pilot.app.screen, WhatIfScreen))
     screen = pilot.app.screen
     assert isinstance(screen, WhatIfScreen)
@@ -123,19 +123,19 @@ async def opened_on(pilot: Pilot[int]) -> WhatIfScreen:
 
 
 async def answered(pilot: Pilot[int], screen: WhatIfScreen) -> Answer:
-    await pilot.pause()
+    await at_rest(pilot)
     await until(pilot, lambda: screen.answer is not None and screen.answer.plan == screen.plan)
     assert screen.answer is not None
-    await pilot.pause()
+    await at_rest(pilot)
     return screen.answer
 
 
 async def to_knob(pilot: Pilot[int], screen: WhatIfScreen, key: str) -> None:
-    await pilot.press("home")
+    await press(pilot, "home")
     for _ in screen.knobs:
         if screen.query_one(KnobList).key == key:
             return
-        await pilot.press("down")
+        await press(pilot, "down")
     raise AssertionError(f"no knob {key}")
 
 
@@ -301,17 +301,17 @@ async def test_keys_move_measures_to_what_a_run_gives(folder: Path, elsewhere: P
         screen = await opened_on(pilot)
         assert screen.found is not None
         await to_knob(pilot, screen, "weight:lexical")
-        await pilot.press("right", "right", "shift+right")
+        await press(pilot, "right", "right", "shift+right")
         await to_knob(pilot, screen, "depth:semantic")
-        await pilot.press("shift+left")
+        await press(pilot, "shift+left")
         await to_knob(pilot, screen, "min_score:lexical")
-        await pilot.press("right", "shift+right", "right")
+        await press(pilot, "right", "shift+right", "right")
         await to_knob(pilot, screen, "rank_constant:")
-        await pilot.press("1", "7", ".", "5", "enter")
+        await press(pilot, "1", "7", ".", "5", "enter")
         await to_knob(pilot, screen, "floor_score:")
-        await pilot.press("right", "down", "shift+right")
+        await press(pilot, "right", "down", "shift+right")
         await to_knob(pilot, screen, "collapse:")
-        await pilot.press("left")
+        await press(pilot, "left")
         answer = await answered(pilot, screen)
         retrieval = answer.plan.retrieval
         assert retrieval.fusion.weights["lexical"] == 2.0
@@ -340,17 +340,17 @@ async def test_one_knob_and_all_go_back(folder: Path) -> None:
         screen = await opened_on(pilot)
         recorded = screen.plan
         assert recorded is not None
-        await pilot.press("right", "right")
+        await press(pilot, "right", "right")
         await to_knob(pilot, screen, "rank_constant:")
-        await pilot.press("enter", "0", "enter")
+        await press(pilot, "enter", "0", "enter")
         answer = await answered(pilot, screen)
         assert answer.plan.retrieval.fusion.rank_constant == 0.0
         assert answer.plan.retrieval.fusion.weights["lexical"] == 1.2
-        await pilot.press("backspace")
+        await press(pilot, "backspace")
         answer = await answered(pilot, screen)
         assert answer.plan.retrieval.fusion.rank_constant == recorded.retrieval.fusion.rank_constant
         assert answer.plan != recorded
-        await pilot.press("0")
+        await press(pilot, "0")
         answer = await answered(pilot, screen)
         assert answer.plan == recorded
         assert answer.flips == ()
@@ -362,28 +362,28 @@ async def test_typing_is_corrected_left_and_refused(folder: Path) -> None:
     async with running.run_test(size=(80, 24)) as pilot:
         screen = await opened_on(pilot)
         recorded = screen.plan
-        await pilot.press("5", "6", "backspace")
+        await press(pilot, "5", "6", "backspace")
         assert any("5▏" in line for line in shown(running))
-        await pilot.press("escape")
+        await press(pilot, "escape")
         assert running.screen is screen
         assert screen.plan == recorded
-        await pilot.press("1", ".", "2", ".", "3", "enter")
-        await pilot.pause()
+        await press(pilot, "1", ".", "2", ".", "3", "enter")
+        await at_rest(pilot)
         assert screen.plan == recorded
         assert "not a number" in screen.query_one(StatusLine).toast
         await to_knob(pilot, screen, "collapse:")
-        await pilot.press("3")
-        await pilot.pause()
+        await press(pilot, "3")
+        await at_rest(pilot)
         assert "none, document" in screen.query_one(StatusLine).toast
         assert screen.query_one(KnobList).typing is None
         await to_knob(pilot, screen, "floor_minimum:")
-        await pilot.press("right")
-        await pilot.pause()
+        await press(pilot, "right")
+        await at_rest(pilot)
         assert "floor first" in screen.query_one(StatusLine).toast
         assert screen.plan == recorded
         # What was typed is set when another row is gone to.
         await to_knob(pilot, screen, "rank_constant:")
-        await pilot.press("9", "up")
+        await press(pilot, "9", "up")
         answer = await answered(pilot, screen)
         assert answer.plan.retrieval.fusion.rank_constant == 9.0
 
@@ -393,14 +393,14 @@ async def test_beyond_and_impossible_say_why_and_numbers_come_back(folder: Path)
     async with running.run_test(size=(80, 24)) as pilot:
         screen = await opened_on(pilot)
         await to_knob(pilot, screen, "results:")
-        await pilot.press("2", "enter")
+        await press(pilot, "2", "enter")
         answer = await answered(pilot, screen)
         assert answer.reasons
         lines = shown(running)
         assert any("✗ No numbers" in line for line in lines)
         assert any("retrieval.results is 2" in line for line in lines)
         assert not any("★nDCG@10" in line for line in lines)
-        await pilot.press("backspace")
+        await press(pilot, "backspace")
         assert not (await answered(pilot, screen)).reasons
         assert any("★nDCG@10" in line for line in shown(running))
 
@@ -441,25 +441,25 @@ async def test_copy_and_save(tmp_path: Path, folder: Path, monkeypatch: pytest.M
     async with running.run_test(size=(80, 24)) as pilot:
         screen = await opened_on(pilot)
         assert screen.found is not None
-        await pilot.press("y")
-        await pilot.pause()
+        await press(pilot, "y")
+        await at_rest(pilot)
         assert copied == []
         assert "Nothing is changed" in screen.query_one(StatusLine).toast
-        await pilot.press("right", "y")
-        await pilot.pause()
+        await press(pilot, "right", "y")
+        await at_rest(pilot)
         words = shlex.split(copied[0])
         assert words[:3] == ["ragtui", "replay", screen.found.run.run_id]
         settings = [word for word in words[3:] if word != "--set"]
         assert edit(screen.found.plan, settings) == screen.plan
-        await pilot.press("s")
+        await press(pilot, "s")
         await until(pilot, lambda: isinstance(running.screen, NameDialog))
         running.screen.query_one(Input).value = "tried"
-        await pilot.press("enter")
+        await press(pilot, "enter")
         path = own / "plans" / "tried.json"
         await until(pilot, path.exists)
         await until(pilot, lambda: "ragtui run plans/tried.json" in screen.query_one(StatusLine).toast)
         assert read_plan(path)[0] == screen.plan
-        await pilot.press("escape")
+        await press(pilot, "escape")
         assert isinstance(running.screen, TraceScreen)
 
 
@@ -468,31 +468,31 @@ async def test_it_opens_inside_a_run_and_from_a_diff(folder: Path) -> None:
     async with running.run_test(size=(80, 24)) as pilot:
         trace = trace_of(running)
         await until(pilot, lambda: bool(trace.lines))
-        await pilot.press("down", "enter")
+        await press(pilot, "down", "enter")
         await until(pilot, lambda: trace.level == "cases" and trace.query_one(CasesPane).table.row_at(0) is not None)
         assert trace.view is not None
         wanted = trace.view.record.run_id
         for level in ("cases", "case"):
             if level == "case":
-                await pilot.press("enter")
+                await press(pilot, "enter")
                 await until(pilot, lambda: trace.level == "case")
-            await pilot.press("r")
+            await press(pilot, "r")
             await until(pilot, lambda: isinstance(running.screen, WhatIfScreen))
             screen = running.screen
             assert isinstance(screen, WhatIfScreen)
             await until(pilot, lambda screen=screen: screen.answer is not None)  # type: ignore[misc]
             assert screen.found is not None
             assert screen.found.run.run_id == wanted
-            await pilot.press("escape")
+            await press(pilot, "escape")
             assert running.screen is trace
-        await pilot.press("5")
+        await press(pilot, "5")
         diff = running.screen
         assert isinstance(diff, DiffScreen)
         runs = [line.row.run_id for line in trace.lines]
         diff.wanted = (runs[1], runs[0])
         await until(pilot, lambda: diff.pair is not None)
         assert diff.pair is not None
-        await pilot.press("r")
+        await press(pilot, "r")
         await until(pilot, lambda: isinstance(running.screen, WhatIfScreen))
         over = running.screen
         assert isinstance(over, WhatIfScreen)
@@ -509,8 +509,8 @@ async def test_a_generation_run_is_refused_on_the_line_of_state(folder: Path) ->
         line = trace.lines[0]
         asking = msgspec.structs.replace(line, row=msgspec.structs.replace(line.row, tier="generation"))
         trace.lines = (asking, *trace.lines[1:])
-        await pilot.press("r")
-        await pilot.pause()
+        await press(pilot, "r")
+        await at_rest(pilot)
         assert running.screen is trace
         assert "takes the model" in trace.query_one(StatusLine).toast
 
@@ -520,7 +520,7 @@ async def test_it_fits_and_is_reached_by_keys(folder: Path, size: tuple[int, int
     running = app(folder, "trace")
     async with running.run_test(size=size) as pilot:
         screen = await opened_on(pilot)
-        await pilot.press("right")
+        await press(pilot, "right")
         await answered(pilot, screen)
         lines = shown(running)
         assert all(cell_len(line) <= size[0] for line in lines)
@@ -531,12 +531,12 @@ async def test_it_fits_and_is_reached_by_keys(folder: Path, size: tuple[int, int
         bar = screen.query_one(KeyBar).render().plain
         for words in ("Turn", "Reset", "All back", "Save", "Copy", "help"):
             assert words in bar
-        await pilot.press("tab")
+        await press(pilot, "tab")
         assert screen.focused is not None
         assert screen.focused.id == "whatif-measures"
-        await pilot.press("down")
-        await pilot.pause()
+        await press(pilot, "down")
+        await at_rest(pilot)
         assert "recorded" in screen.query_one(StatusLine).state
-        await pilot.press("question_mark")
-        await pilot.pause()
+        await press(pilot, "question_mark")
+        await at_rest(pilot)
         assert any("Help · What if" in line for line in shown(running))

@@ -24,6 +24,7 @@ from ragtui.inputs.text import plural
 Qrels = dict[str, dict[str, int]]
 ForeignRun = dict[str, dict[str, float]]
 _QREL_HINT = "Write `query iteration document grade`, or `query<tab>document<tab>grade`."
+_GRADE_HEADS = ("grade", "label", "rel", "relevance", "score")
 _RUN_HINT = "Write `query Q0 document rank score tag`."
 
 
@@ -75,7 +76,7 @@ def iter_qrels(path: Path, problems: Problems) -> Iterator[Qrel]:
             value = _whole(grade)
             if value is not None:
                 yield Qrel(number, query, doc, value)
-            elif not first:
+            elif not (first and (len(line.split()) == 3 or grade.lower() in _GRADE_HEADS)):
                 problems.add(path.name, number, f"the grade {grade!r} is not a whole number.", _QREL_HINT)
         first = False
 

@@ -18,7 +18,7 @@ from ragtui.inputs.corpus import load_corpus, titled
 from ragtui.inputs.formats.files import Problems
 from ragtui.inputs.formats.source import Source, SourceJudgment, SourceQuestion, suite_names
 from ragtui.inputs.goldens import GRADES, SUITE_SUFFIX
-from ragtui.inputs.text import plural
+from ragtui.inputs.text import checked_name, plural
 
 DOCUMENTS_NAME = "documents.jsonl"
 LISTED = 1000
@@ -87,7 +87,7 @@ def write_workspace(
     names = suite_names(splits)
     if suite is not None and len(names) > 1:
         raise InvalidInput(f"One suite cannot hold {len(names)} splits.", "Choose one with --split.")
-    names = {split: suite or name for split, name in names.items()}
+    names = {split: checked_name(suite or name, "suite") for split, name in names.items()}
     targets = [goldens / f"{name}{SUITE_SUFFIX}" for name in names.values()]
     documents_file = corpus / DOCUMENTS_NAME
     _refuse_existing(targets + ([documents_file] if source.documents else []), corpus, source, force)

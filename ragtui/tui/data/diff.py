@@ -21,6 +21,7 @@ from ragtui.tui.data.trace import Label, RunLine, RunView
 if TYPE_CHECKING:
     from ragtui.analysis.compare import Comparison
     from ragtui.analysis.recorded import RecordedRun
+    from ragtui.experiment.generation import Mode
     from ragtui.lab import Lab
 
 
@@ -116,7 +117,7 @@ def diff_view(lab: Lab, pair: Pair, tell: Callable[[str], None] = lambda text: N
     base, new = runs_to_compare(of_base, of_new, tell)
     tell("Comparing …")
     comparison, cases, old, present = compare_cases(base, new)
-    names = (_case_names(base), _case_names(new))
+    names = (_case_names(base, comparison.answer_mode), _case_names(new, comparison.answer_mode))
     measures = tuple(comparison.measures)
     primary = next((name for name, change in comparison.measures.items() if change.role == "primary"), "")
     return DiffView(
@@ -186,13 +187,13 @@ def promote(lab: Lab, run_id: str, name: str, why: str) -> Baseline:
     return lab.store.promote(run_id, name.strip(), why.strip())
 
 
-def _case_names(run: RecordedRun) -> dict[str, str]:
-    """Golden → its first finished case in the mode that stands for a generation run; nothing for a retrieval run."""
-    from ragtui.analysis.modes import cases_of_mode, headline_mode, modes_of
+def _case_names(run: RecordedRun, mode: Mode | None) -> dict[str, str]:
+    """Golden → its first finished case in the mode of a generation run; nothing for a retrieval run, which has none."""
+    from ragtui.analysis.modes import cases_of_mode
 
-    if run.tier == "retrieval" or not modes_of(run):
+    if mode is None:
         return {}
-    found = cases_of_mode(run, headline_mode(run))
+    found = cases_of_mode(run, mode)
     return {golden: case.id for golden, case, _ in reversed(found)}
 
 

@@ -69,6 +69,7 @@ class WhatIf:
         from ragtui.analysis.gates import gating_measures, roles_of
         from ragtui.analysis.replay import BeyondRecording, replay
         from ragtui.experiment.validate import InvalidPlan
+        from ragtui.metrics.measure import parse_measure
 
         try:
             found = replay(self.recording, plan)
@@ -87,7 +88,8 @@ class WhatIf:
         flips: tuple[Flip, ...] = ()
         if measure in names:
             column = names.index(measure)
-            flips = find_flips(cases, recorded[:, column], found.scores[:, column])
+            upwards = parse_measure(measure).higher_is_better
+            flips = find_flips(cases, recorded[:, column], found.scores[:, column], higher_is_better=upwards)
         return Answer(
             plan=plan,
             changes={name: msgspec.structs.replace(table[name], role=roles.get(name, "")) for name in names},

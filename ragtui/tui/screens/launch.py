@@ -96,9 +96,11 @@ class LaunchScreen(Spending):
         if shown:
             await self._fill_answers()
         await form.mount_all([Vertical(*self._rows_of(self._first_plan), id="fields"), last_row()])
-        if not shown:
-            self.call_after_refresh(self._fill_answers, "#fields")
-        self.call_after_refresh(self._filled)
+        self.call_after_refresh(self._filled if shown else self._fill_hidden)
+
+    async def _fill_hidden(self) -> None:
+        await self._fill_answers("#fields")
+        self._filled()
 
     async def _fill_answers(self, before: str | None = None) -> None:
         rows = answer_rows(self.ragtui.workspace, self.ragtui.memory)
@@ -194,11 +196,11 @@ class LaunchScreen(Spending):
         found: Preview = message.value
         if found.form != self.form():
             return
-        self.shown, self._timer = found, None
+        self.shown = found
         self.ask_estimate(found)
         self._show(found)
         if self._wanted == found.form:
-            self._start()
+            self.action_start()
 
     def show_again(self) -> None:
         """What was counted came after the preview."""
@@ -232,9 +234,9 @@ class LaunchScreen(Spending):
         if action in ("start", "save", "copy"):
             # A matrix is many specifications, so there is none to save.
             able = self.shown is not None and not self.shown.faults
-            if action == "start" and self._timer is not None:
+            if action == "start" and not able and self.shown is not None and not self._building:
                 # What mends the plan may have been typed already.
-                return True
+                return self.shown.form != self.form()
             return able and (action != "save" or not (self.shown is not None and self.shown.rows))
         if action == "estimate":
             return self.shown is not None and not self.shown.faults and self.shown.asks
@@ -245,10 +247,6 @@ class LaunchScreen(Spending):
         self.action_start()
 
     def action_start(self) -> None:
-        """Start what is written. A key of the screen overtakes those that a field has still to take, so it waits."""
-        (self.focused or self).call_later(self._start)
-
-    def _start(self) -> None:
         """Start what is shown, or, where more is written than that, what is written once it is checked."""
         found, self._wanted = self.shown, None
         if self._building:

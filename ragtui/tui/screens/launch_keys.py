@@ -7,14 +7,12 @@ from typing import Any
 from textual.binding import Binding
 
 
-def _key(
-    key: str, action: str, words: str, name: str, tooltip: str, *, show: bool = True, priority: bool = False
-) -> Binding:
-    return Binding(key, action, words, show=show, priority=priority, tooltip=tooltip, id=f"launch.{name}")
+def _key(key: str, action: str, words: str, name: str, tooltip: str, *, show: bool = True) -> Binding:
+    return Binding(key, action, words, show=show, tooltip=tooltip, id=f"launch.{name}")
 
 
 LAUNCH_KEYS: list[Any] = [
-    # In a field too: whoever has typed the last word wants to start.
+    # None of these is a priority key: such a key overtakes those that a field has still to take.
     _key("ctrl+r,f5", "start", "Start", "start", "Start the run as a process of its own and watch it."),
     _key("ctrl+s", "save", "Save spec", "save", "Write the specification to a file without running it."),
     _key(

@@ -28,6 +28,8 @@ class Choice(Widget, can_focus=True):
     DEFAULT_CSS = """
     Choice { height: 1; width: 1fr; background: $panel; color: $foreground; padding: 0 1; }
     Choice:focus { background: $block-cursor-background; color: $block-cursor-foreground; text-style: bold; }
+    Choice:ansi { text-style: underline; }
+    Choice:ansi:focus { text-style: bold underline; }
     Choice.-wrong { color: $error; text-style: bold; }
     """
     auto_links = False
@@ -94,6 +96,7 @@ class TextField(Input):
     DEFAULT_CSS = """
     TextField, TextField:focus { border: none; height: 1; padding: 0; }
     TextField { width: 1fr; background: $panel; color: $foreground; }
+    TextField:ansi { text-style: underline; }
     TextField.-wrong { color: $error; text-style: bold; }
     """
 

@@ -24,7 +24,6 @@ class Picker(ModalScreen[str | None]):
         Binding("escape", "dismiss", "Close", id="picker.close", tooltip="Close the list and change nothing."),
     ]
     DEFAULT_CSS = """
-    Picker .dialog { height: auto; max-height: 90%; width: 90%; max-width: 100; }
     Picker Input { margin: 0; }
     """
 
