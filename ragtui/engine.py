@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 
-from ragtui.errors import ProviderUnavailable, RagtuiError, RunFailed
+from ragtui.errors import ProviderUnavailable, RagtuiError, RunFailed, is_panic
 from ragtui.events import RunEvent, RunFinished, RunStarted, RunStatus
 from ragtui.execution.dependencies import Attempt, Dependencies, EventSink, environment_record, utc_now
 from ragtui.execution.generation import GenerationExecution
@@ -78,10 +78,10 @@ async def run_experiment(
         status, reason = execution.stopped or "completed", execution.reason
     except RagtuiError as error:
         failure, reason = error, error.message
-    except (asyncio.CancelledError, GeneratorExit):
+    except BaseException as error:
         # Leaving at once: what was yielded is in the journal, and an unfinished journal is an interrupted run.
-        raise
-    except Exception as error:
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
         failure, reason = error, f"{type(error).__name__}: {error}"
     finished = RunFinished(
         attempt=attempt.number,

@@ -27,6 +27,11 @@ EXIT_INCONCLUSIVE = 6
 EXIT_INTERNAL = 70
 
 
+def is_panic(error: BaseException) -> bool:
+    """Whether a library in Rust came upon a fault of its own: what it raises then is no Exception."""
+    return type(error).__name__ == "PanicException"
+
+
 class RagtuiError(Exception):
     """A failure with one sentence for the user and one that says what to do.
 

@@ -55,6 +55,13 @@ def answer_flips(
     return tuple(flips), tuple(unstable)
 
 
+def wrong_answers(run: RecordedRun, cases: Sequence[EvaluationCase], mode: Mode) -> dict[str, Told]:
+    """An answer to each of these goldens that no repeat passes. An unstable golden is not among them."""
+    answers = _Answers(run, mode)
+    rows = ((case, answers.passes.get(case.id)) for case in cases)
+    return {case.id: answers.told(case, False) for case, row in rows if row is not None and row.share == 0}
+
+
 class _Answers:
     """The answers of one run by golden, in one mode."""
 

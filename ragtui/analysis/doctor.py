@@ -18,6 +18,7 @@ from ragtui.errors import ArtifactDamaged, InvalidInput, ProviderUnavailable, Ra
 from ragtui.ids import short
 from ragtui.inputs.text import plural
 from ragtui.providers.cache import VectorCache
+from ragtui.providers.faults import listed
 from ragtui.providers.protocols import EmbedderIdentity
 from ragtui.settings import Profile, Workspace
 from ragtui.store.journal import abandoned, live
@@ -238,19 +239,18 @@ def _profile(name: str, profile: Profile, workspace: Workspace) -> Iterator[Find
 
 def _unlisted(name: str, profile: Profile, models: Sequence[str], embedder: Any) -> Finding:
     """A model that the server does not list: unknown to it, or its only one under another name, as llama.cpp has."""
-    listed = ", ".join(models[:8]) or "none"
     try:
         identity = embedder.identity
     except RagtuiError:
         missing = ProviderUnavailable(
             f"The server of profile {name!r} does not have the model {profile.model!r}.",
-            f"Give it the model, or correct [profiles.{name}]. It has: {listed}.",
+            f"Give it the model, or correct [profiles.{name}]. It has: {listed(models)}.",
         )
         return failed("profiles", missing, "Plans that use it cannot run.")
     return Finding(
         area="profiles", what=f"{name}: {identity}, a name that its server does not list", state="warning",
         meaning="It embeds with the model it has under any name; were that another one, its vectors would tell.",
-        mend=f"Nothing, or name a listed model in [profiles.{name}]: {listed}.",
+        mend=f"Nothing, or name a listed model in [profiles.{name}]: {listed(models)}.",
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from ragtui.analysis.contrast import MeasureChange, Role
 from ragtui.analysis.modes import UNSTABLE
 from ragtui.analysis.statistics import holm
 from ragtui.experiment.plan import Plan
-from ragtui.metrics.measure import Measure, parse_measure, with_relevance
+from ragtui.metrics.measure import Measure, measure_at
 
 REFUSAL_GUARD = "nonEmptyRateOnRefusal"
 
@@ -21,11 +21,8 @@ def gating_measures(plan: Plan) -> tuple[Measure, ...]:
     How often refusals get results is always among them; in the generation tier so is how often answers are unstable.
     """
     always = (REFUSAL_GUARD,) if plan.generation is None else (REFUSAL_GUARD, UNSTABLE)
-    declared = (parse_measure(name) for name in (plan.metrics.primary, *plan.metrics.guards, *always))
-    at_relevance = (
-        with_relevance(measure, plan.metrics.relevance) if measure.rel == 1 else measure for measure in declared
-    )
-    return tuple(dict.fromkeys(at_relevance))
+    declared = (plan.metrics.primary, *plan.metrics.guards, *always)
+    return tuple(dict.fromkeys(measure_at(name, plan.metrics.relevance) for name in declared))
 
 
 def roles_of(gating: Sequence[Measure], table: Mapping[str, MeasureChange]) -> dict[str, Role]:

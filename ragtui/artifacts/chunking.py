@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ragtui.artifacts.cache import ArtifactCache
 from ragtui.artifacts.recipes import Chunking, canonical
-from ragtui.errors import InvalidInput
+from ragtui.errors import InvalidInput, is_panic
 from ragtui.ids import content_id
 from ragtui.inputs.corpus import CorpusSnapshot
 
@@ -107,7 +107,10 @@ def chunk_set(corpus: CorpusSnapshot, chunking: Chunking, cache: ArtifactCache, 
 
 
 def cut(corpus: CorpusSnapshot, chunking: Chunking) -> _Columns:
-    """Cut every document; a document that gives no chunk (it is all white space to the splitter) is an error."""
+    """Cut every document.
+
+    InvalidInput names a document that gives no chunk (it is all white space to the splitter) or on which it fails.
+    """
     from semantic_text_splitter import MarkdownSplitter
 
     if chunking.strategy == "document":
@@ -115,7 +118,15 @@ def cut(corpus: CorpusSnapshot, chunking: Chunking) -> _Columns:
     splitter = MarkdownSplitter(chunking.size, overlap=chunking.overlap)
     columns = _Columns([], [], [], [])
     for position, document in enumerate(corpus.documents):
-        chunks = splitter.chunk_indices(document.text)
+        try:
+            chunks = splitter.chunk_indices(document.text)
+        except BaseException as error:
+            if not is_panic(error):
+                raise
+            raise InvalidInput(
+                f"Document {document.id!r} cannot be cut by the splitter, which failed: {error}.",
+                "Choose another chunking.size or chunking.overlap, or edit the document.",
+            ) from None
         if not chunks:
             raise InvalidInput(f"Document {document.id!r} gives no chunk.", "Write its text or delete it.")
         starts = [start for start, _ in chunks]

@@ -171,7 +171,7 @@ def _outcomes(found: Decomposition, verbose: bool) -> list[RenderableType]:
             made.add_row(marks[row.oracle], marks[row.e2e], marks[row.noretrieval], str(len(row.goldens)), row.meaning)
     parts: list[RenderableType] = [heading("Outcomes"), made]
     for row in found.outcomes:
-        if row.goldens and not (row.oracle and row.e2e):
+        if row.goldens and (verbose or not (row.oracle and row.e2e)):
             shown = row.goldens if verbose else row.goldens[:_GOLDENS_SHOWN]
             more = "" if len(shown) == len(row.goldens) else f" and {len(row.goldens) - len(shown)} more"
             key = "".join(marks[side] for side in (row.oracle, row.e2e, row.noretrieval))

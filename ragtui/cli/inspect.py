@@ -104,9 +104,11 @@ def trace(
     case_id = _case_named(store, run_id, case)
     recorded = lab.recorded_case(run_id, case_id)
     if as_json:
+        from ragtui.reports.generation import outcome_record
         from ragtui.reports.records import trace_record
 
-        print_json(trace_record(recorded, case_id))
+        outcome = outcome_record(recorded, case_id) if recorded.tier == "generation" else {}
+        print_json(trace_record(recorded, case_id) | outcome)
     else:
         from ragtui.cli.tracing import trace_report
 

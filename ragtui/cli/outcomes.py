@@ -71,7 +71,7 @@ def parse_floors(texts: list[str], plan: Plan) -> dict[str, float]:
     """`nDCG@10=0.6` as the plan's name of the measure and the least value; InvalidInput for one it does not report."""
     from ragtui.analysis.modes import UNSTABLE
     from ragtui.experiment.validate import measure_names
-    from ragtui.metrics.measure import parse_measure, with_relevance
+    from ragtui.metrics.measure import measure_at, parse_measure
 
     # How often answers are unstable is no case's measure, but one of the run.
     repeated = (UNSTABLE,) if plan.generation is not None and plan.generation.repeats > 1 else ()
@@ -89,8 +89,8 @@ def parse_floors(texts: list[str], plan: Plan) -> dict[str, float]:
                 f"--min {text!r} is not MEASURE=VALUE with a value from 0 to 1.", "E.g. --min nDCG@10=0.6"
             )
         wanted = parse_measure(name)
-        if wanted not in reported and wanted.rel == 1:
-            wanted = with_relevance(wanted, plan.metrics.relevance)
+        if wanted not in reported:
+            wanted = measure_at(name, plan.metrics.relevance)
         if wanted not in reported:
             raise InvalidInput(
                 f"--min {text}: the plan does not report {name}.", f"It reports {', '.join(map(str, reported))}."

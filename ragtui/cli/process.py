@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ragtui.cli.output import print_json, say, show_error
-from ragtui.errors import EXIT_INTERNAL, EXIT_OK, Interrupted, InvalidInput, RagtuiError, RunFailed
+from ragtui.errors import EXIT_INTERNAL, EXIT_OK, Interrupted, InvalidInput, RagtuiError, RunFailed, is_panic
 from ragtui.settings import environment
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def guarded(argv: Sequence[str]) -> int:
         return EXIT_OK
     except OSError as error:
         return _unusable(error, as_json)
-    except Exception as error:
+    except BaseException as error:
         return _fault(error, as_json)
 
 
@@ -56,7 +56,7 @@ def _app() -> int:
         return _told(error, False)
     except OSError as error:
         return _unusable(error, False)
-    except Exception as error:
+    except BaseException as error:
         return _fault(error, False)
 
 
@@ -66,7 +66,9 @@ def _ended(outcome: object, as_json: bool) -> int:
     return outcome if isinstance(outcome, int) else EXIT_OK
 
 
-def _fault(error: Exception, as_json: bool) -> int:
+def _fault(error: BaseException, as_json: bool) -> int:
+    if not isinstance(error, Exception) and not is_panic(error):
+        raise error
     if environment("RAGTUI_TRACEBACK"):
         traceback.print_exc()
     message = f"ragtui has a fault: {type(error).__name__}: {error}"

@@ -98,14 +98,13 @@ def score(
 
 def chosen_measures(names: list[str] | tuple[str, ...], relevance: int) -> tuple[Measure, ...]:
     """The measures, none twice, at the given relevance unless a name carries its own."""
-    from ragtui.metrics.measure import parse_measure, with_relevance
+    from ragtui.metrics.measure import measure_at, parse_measure
 
     parsed = [parse_measure(name) for name in names]
     spans = [str(measure) for measure in parsed if measure.level == "span"]
     if spans:
         raise InvalidInput(f"{spans[0]} needs judged spans, and qrels judge documents.", "Leave out level=span.")
-    at_level = (with_relevance(measure, relevance) if measure.rel == 1 else measure for measure in parsed)
-    return tuple(dict.fromkeys(at_level))
+    return tuple(dict.fromkeys(measure_at(name, relevance) for name in names))
 
 
 def explained(name: str, found: ScoredRun, judged: int, complete: bool) -> str:

@@ -111,7 +111,9 @@ def validate(
         tell(f"valid  {specification.spec_id}")
 
 
-def schema(name: Annotated[str, typer.Argument(help="golden, plan, specification, run or export.")]) -> None:
+def schema(
+    name: Annotated[str, typer.Argument(help="golden, plan, specification, run, comparison, matrix or export.")],
+) -> None:
     """Print the JSON Schema of a file that ragtui reads or writes, for editors and other programs.
 
     Example: ragtui spec schema golden

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from ragtui.errors import InvalidInput
 from ragtui.experiment.generation import generation_faults
-from ragtui.experiment.plan import Plan
-from ragtui.metrics.measure import Measure, parse_measure, with_relevance
+from ragtui.experiment.plan import Plan, Retrieval
+from ragtui.metrics.measure import Measure, measure_at, parse_measure
 
 LANGUAGES = (
     "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian",
@@ -22,6 +22,11 @@ ANSWER_MEASURES: tuple[str, ...] = (
     "correctness", "mustIncludeRate", "mustNotIncludeRate", "refusalCorrectness", "groundedness", "leakageRate",
     "thinkTagLeakRate", "historyElidedRate", "chunksDroppedRate", "promptTokenError",
 )  # fmt: skip
+# Fused scores are rounded to 1e-12: with no greater weight doubles are finer than that, and shares of neighbouring
+# ranks that are further apart than the second stay apart. Nobody reads a list to a deeper rank.
+MOST_WEIGHT = 1000.0
+_FINEST_SHARE = 2e-12
+_DEEPEST_RANK = 10_000
 # Names of stages and timings in a trace, which a channel must not take.
 STAGES = ("fused", "rerank", "floor", "collapse", "results", "context", "embed", "stages")
 
@@ -66,19 +71,13 @@ def plan_faults(plan: Plan) -> Iterator[str]:
 def measures_of(plan: Plan) -> tuple[Measure, ...]:
     """The plan's measures at its relevance threshold, in order, none twice; the two rates are always among them."""
     named = (*plan.metrics.measures, *RATES)
-    parsed = (_threshold(parse_measure(name), plan.metrics.relevance) for name in named)
-    return tuple(dict.fromkeys(parsed))
+    return tuple(dict.fromkeys(measure_at(name, plan.metrics.relevance) for name in named))
 
 
 def measure_names(plan: Plan) -> tuple[str, ...]:
     """The names of everything that a run of the plan reports: in the generation tier the answers' measures first."""
     answers = ANSWER_MEASURES if plan.generation is not None else ()
     return (*answers, *map(str, measures_of(plan)))
-
-
-def _threshold(measure: Measure, relevance: int) -> Measure:
-    """The plan's threshold, unless the name carries its own."""
-    return with_relevance(measure, relevance) if measure.rel == 1 else measure
 
 
 def _recipes(plan: Plan) -> Iterator[str]:
@@ -123,12 +122,13 @@ def _retrieval(plan: Plan) -> Iterator[str]:
     for name, weight in retrieval.fusion.weights.items():
         if name not in retrieval.channels:
             yield f"retrieval.fusion.weights.{name}: there is no channel {name!r} (channels: {known})."
-        if not (math.isfinite(weight) and weight >= 0):
-            yield f"retrieval.fusion.weights.{name}: {weight} is not a number from 0 up."
+        if not 0 <= weight <= MOST_WEIGHT:
+            yield f"retrieval.fusion.weights.{name}: {weight} is not a number from 0 to {MOST_WEIGHT:g}."
     if retrieval.channels and not any(retrieval.fusion.weights.get(name, 1.0) > 0 for name in retrieval.channels):
         yield "retrieval.fusion.weights: no channel has a weight above 0."
     if not (math.isfinite(retrieval.fusion.rank_constant) and retrieval.fusion.rank_constant >= 0):
         yield f"retrieval.fusion.rank_constant: {retrieval.fusion.rank_constant} is not a number from 0 up."
+    yield from _ties(retrieval)
     if retrieval.results < 1:
         yield f"retrieval.results: {retrieval.results} is below 1."
     floor = retrieval.floor
@@ -136,6 +136,19 @@ def _retrieval(plan: Plan) -> Iterator[str]:
         yield f"retrieval.floor.score: {floor.score!r} is no score here (scores: fused, {known})."
     if floor is not None and not math.isfinite(floor.minimum):
         yield f"retrieval.floor.minimum: {floor.minimum} is not a finite number."
+
+
+def _ties(retrieval: Retrieval) -> Iterator[str]:
+    """Channels whose neighbouring ranks fusion would take for a tie, so that their order would be lost."""
+    constant = retrieval.fusion.rank_constant
+    for name, channel in retrieval.channels.items():
+        weight = retrieval.fusion.weights.get(name, 1.0)
+        last = constant + min(max(channel.depth, 1), _DEEPEST_RANK)
+        if 0 < weight <= MOST_WEIGHT and 0 <= constant < math.inf and weight < _FINEST_SHARE * last * last:
+            yield (
+                f"retrieval.fusion: ranks of channel {name!r} cannot be told apart with weight {weight:g} and rank "
+                f"constant {constant:g}; raise the weight or lower the constant."
+            )
 
 
 def _measures(plan: Plan) -> Iterator[str]:
@@ -157,5 +170,5 @@ def _measures(plan: Plan) -> Iterator[str]:
             continue
         if measure.of_answers and (place == "measures" or plan.generation is None):
             yield f"metrics.{place}: {name} looks at answers; the generation tier reports it by itself."
-        if place == "measures" and measure.cutoff is not None and measure.cutoff > reachable:
-            yield f"metrics.measures: {name} looks at {measure.cutoff} results, but retrieval.results is {reachable}."
+        if measure.cutoff is not None and measure.cutoff > reachable:
+            yield f"metrics.{place}: {name} looks at {measure.cutoff} results, but retrieval.results is {reachable}."

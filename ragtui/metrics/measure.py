@@ -15,10 +15,11 @@ import msgspec
 from ragtui.errors import InvalidInput
 from ragtui.metrics.kinds import DESCRIPTION, KIND_OF_ALIAS, RULES, Gain, Kind, KindRules, Level
 
-__all__ = ["DESCRIPTION", "Gain", "Kind", "Level", "Measure", "parse_measure", "with_relevance"]
+__all__ = ["DESCRIPTION", "Gain", "Kind", "Level", "Measure", "measure_at", "parse_measure", "with_relevance"]
 
 _NAME = re.compile(r"(?P<alias>[a-z][a-z_-]*?)(?:[@_.](?P<cutoff>[0-9]+))?(?:\s*\((?P<options>[^()]*)\))?")
 _OPTION = re.compile(r"\s*(?P<key>[a-z]+)\s*=\s*(?P<value>[a-z0-9]+)\s*")
+_OWN_RELEVANCE = re.compile(r"[(,]\s*rel\s*=", re.IGNORECASE)
 _LEVELS: dict[str, Level] = {"doc": "doc", "document": "doc", "chunk": "chunk", "span": "span"}
 _GAINS: dict[str, Gain] = {"linear": "linear", "exp": "exp", "exponential": "exp"}
 _OPTIONS = ("gain", "level", "rel")
@@ -102,6 +103,15 @@ def with_relevance(measure: Measure, rel: int) -> Measure:
     nDCG weighs every grade by its gain and the rates look at no grade, so neither has a threshold, as in trec_eval.
     """
     return msgspec.structs.replace(measure, rel=rel) if RULES[measure.kind].has_threshold else measure
+
+
+def measure_at(text: str, rel: int) -> Measure:
+    """The measure that a name stands for where `rel` is the lowest relevant grade, unless the name says its own.
+
+    `R@5` at 2 is `R@5(rel=2)`; `R@5(rel=1)` stays what it says, though its canonical name is `R@5`.
+    """
+    measure = parse_measure(text)
+    return measure if _OWN_RELEVANCE.search(text) else with_relevance(measure, rel)
 
 
 def is_rate(name: str) -> bool:

@@ -19,7 +19,7 @@ def fuse(rankings: Mapping[str, Ranking], fusion: Fusion, tie_order: TieOrder = 
     """One list: a chunk scores the sum over channels of weight / (rank_constant + rank), rank from 1.
 
     A channel of weight 0 contributes no candidate. Scores are rounded to 1e-12, so that the order of summation is not
-    seen; ties go to the smaller `tie_order`.
+    seen; a plan whose ranks would be lost by that is refused (see `validate`). Ties go to the smaller `tie_order`.
     """
     parts: list[NDArray[np.int64]] = []
     shares: list[NDArray[np.float64]] = []

@@ -14,6 +14,8 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _VERSION = re.compile(r"/v\d+[a-z0-9]*$")
 _PATH = re.compile(r"[/~.\\]|[A-Za-z]:\\")
 REDACTED = "[key]"
+_SECRET_LENGTH = 8
+_ESCAPE = re.compile(rb"\\(?:u(00[0-7][0-9a-fA-F])|.)", re.DOTALL)
 
 
 def base_url(profile: Profile, name: str) -> str:
@@ -102,3 +104,28 @@ def key_of(profile: Profile, name: str) -> str:
 def redacted(text: str, key: str) -> str:
     """The text with every occurrence of the key replaced."""
     return text.replace(key, REDACTED) if key else text
+
+
+def is_secret(key: str) -> bool:
+    """Whether a key is one: what people write for servers without keys (`none`, `ollama`) may stand in any answer.
+
+    Nor can a number or a word be told from what an answer holds.
+    """
+    letters = {char for char in key if char.isalpha()} - {"e", "E"}
+    return len(key) >= _SECRET_LENGTH and bool(letters) and not key.isalpha()
+
+
+def unkeyed(data: bytes, key: str) -> bytes:
+    """An answer, JSON or not, with every occurrence of a secret key replaced, also where JSON escapes spell it."""
+    if not is_secret(key):
+        return data
+    if b"\\" in data:
+        data = _ESCAPE.sub(_plain, data)
+    spelt = key.replace("\\", "\\\\").replace('"', '\\"')
+    return data.replace(key.encode(), REDACTED.encode()).replace(spelt.encode(), REDACTED.encode())
+
+
+def _plain(escape: re.Match[bytes]) -> bytes:
+    """The ASCII character that a JSON escape stands for; the escape itself where JSON needs one."""
+    char = b"/" if escape[0] == b"\\/" else chr(int(escape[1], 16)).encode() if escape[1] else b""
+    return char if len(char) == 1 and char.decode().isprintable() and char not in b'\\"' else escape[0]

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 import httpx
 
 from ragtui.errors import ProviderUnavailable
+from ragtui.providers.address import unkeyed
 from ragtui.providers.faults import Advice
 
 LINE_LIMIT = 4 * 1024 * 1024
@@ -19,12 +20,12 @@ _BEGINNING_SECONDS = 5.0
 class AnswerReader:
     """Reads bodies of at most `limit` bytes. `until` is the moment (of `time.monotonic`) by which all must be there.
 
-    A body that is too long or compressed, and text that is not UTF-8, become what `fault` makes of them; a moment that
+    The key that a server tells back is replaced in what is read. A body that is too long or compressed, and text that is not UTF-8, become what `fault` makes of them; a moment that
     has passed becomes TimeoutError.
     """
 
-    def __init__(self, limit: int, fault: Callable[[str, Advice], ProviderUnavailable]) -> None:
-        self._limit, self._fault = limit, fault
+    def __init__(self, limit: int, fault: Callable[[str, Advice], ProviderUnavailable], key: str = "") -> None:
+        self._limit, self._fault, self._key = limit, fault, key
 
     async def whole(self, response: httpx.Response, until: float) -> bytes:
         """The whole body."""
@@ -32,7 +33,7 @@ class AnswerReader:
         async with asyncio.timeout(max(0.0, until - time.monotonic())):
             async for part in self._parts(response):
                 data += part
-        return bytes(data)
+        return unkeyed(bytes(data), self._key)
 
     async def lines(self, response: httpx.Response, until: float) -> AsyncIterator[str]:
         """Each line without its end, as soon as it is complete."""
@@ -79,6 +80,6 @@ class AnswerReader:
 
     def _text(self, line: bytearray) -> str:
         try:
-            return line.decode().removesuffix("\r")
+            return unkeyed(bytes(line), self._key).decode().removesuffix("\r")
         except UnicodeDecodeError:
             raise self._fault("answers with text that is not UTF-8", "request") from None

@@ -12,7 +12,7 @@ from ragtui.errors import ProviderUnavailable
 from ragtui.providers.address import placeless
 from ragtui.providers.background import in_background
 from ragtui.providers.chat_wire import WARM_UP, ChatWire, Model, OllamaChat, OpenAiChat, unknown_model
-from ragtui.providers.faults import RequestRefused
+from ragtui.providers.faults import RequestRefused, listed
 from ragtui.providers.http import ProviderClient
 from ragtui.providers.protocols import ChatRequest, GeneratorIdentity, Message, Reply, UnusableReply
 from ragtui.settings import Profile
@@ -54,7 +54,7 @@ class ChatGenerator:
     async def answer(self, request: ChatRequest) -> Reply:
         """The whole reply, assembled from the stream."""
         body = self._wire.body(self._model.name, request)
-        heard = _Heard()
+        heard = _Heard(self._client.without_key)
         try:
             async for line in self._client.stream_lines(self._wire.path(self._client), body):
                 piece = self._wire.piece(line)
@@ -96,7 +96,7 @@ class ChatGenerator:
         if not self._wanted and found:
             raise ProviderUnavailable(
                 f"Profile {self._client.name!r} names no model, and its server has {len(found)}.",
-                f"Set model in [profiles.{self._client.name}]: {', '.join(sorted(model.name for model in found))}.",
+                f"Set model in [profiles.{self._client.name}]: {listed(model.name for model in found)}.",
             )
         raise unknown_model(self._client, self._wanted, found)
 
@@ -104,7 +104,8 @@ class ChatGenerator:
 class _Heard:
     """A reply in the making."""
 
-    def __init__(self) -> None:
+    def __init__(self, clean: Callable[[str], str]) -> None:
+        self._clean = clean
         self.text = self.thinking = self.finish = ""
         self.prompt_tokens: int | None = None
         self.completion_tokens: int | None = None
@@ -119,8 +120,8 @@ class _Heard:
     def reply(self) -> Reply:
         """What was heard so far."""
         return Reply(
-            text=self.text,
-            thinking=self.thinking,
+            text=self._clean(self.text),
+            thinking=self._clean(self.thinking),
             finish=self.finish,
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,

@@ -11,9 +11,10 @@ from ragtui.errors import ProviderUnavailable
 from ragtui.ids import content_id
 from ragtui.inputs.text import printable
 from ragtui.providers.address import is_loopback, openai_path
-from ragtui.providers.faults import server_fault
+from ragtui.providers.faults import listed, server_fault
 from ragtui.providers.http import ProviderClient
 from ragtui.providers.protocols import ChatRequest, UnusableReply
+from ragtui.providers.wire import plausible
 from ragtui.settings import Profile
 
 WARM_UP = "Answer with one word: ready?"
@@ -153,8 +154,8 @@ class OllamaChat:
             text=said.message.content,
             thinking=said.message.thinking,
             finish=(said.done_reason or "stop") if said.done else "",
-            prompt_tokens=said.prompt_eval_count,
-            completion_tokens=said.eval_count,
+            prompt_tokens=plausible(said.prompt_eval_count),
+            completion_tokens=plausible(said.eval_count),
             last=said.done,
         )
 
@@ -249,8 +250,8 @@ class OpenAiChat:
             text=choice.delta.content or "",
             thinking=choice.delta.reasoning_content or choice.delta.reasoning or "",
             finish=choice.finish_reason or "",
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
+            prompt_tokens=plausible(usage.prompt_tokens),
+            completion_tokens=plausible(usage.completion_tokens),
         )
 
 
@@ -271,7 +272,7 @@ def unknown_model(client: ProviderClient, model: str, found: list[Model]) -> Pro
     if not found:
         return server_fault(client.profile, client.name, "lists no models", "model")
     fault = server_fault(client.profile, client.name, f"does not have the model {model!r}", "model")
-    names = ", ".join(sorted(printable(other.name) for other in found))
+    names = listed(other.name for other in found)
     return ProviderUnavailable(fault.message, f"It has: {names}. Set model in [profiles.{client.name}].")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import msgspec
@@ -14,6 +14,8 @@ from ragtui.settings import Profile
 
 Advice = Literal["up", "url", "key", "model", "batch", "slow", "kind", "again", "request", "dimensions"]
 _DETAIL_LENGTH = 200
+NAMES = 12
+NAME_LENGTH = 80
 
 _CONNECTION_REASONS = {
     "refused": "nothing listens there",
@@ -55,6 +57,14 @@ def server_fault(profile: Profile, name: str, what: str, advice: Advice) -> Prov
         "request": f"Check model and kind in {place}: `ragtui doctor` asks the server.",
     }
     return ProviderUnavailable(f"{_SUBJECT.format(name)} {what}.", hints[advice])
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first names that a server tells, inert and cut, with a count of the others; `none` where there are none."""
+    known = sorted(names)
+    shown = [printable(name if len(name) <= NAME_LENGTH else f"{name[:NAME_LENGTH]}…") for name in known[:NAMES]]
+    more = f" and {len(known) - NAMES:,} more" if len(known) > NAMES else ""
+    return (", ".join(shown) or "none") + more
 
 
 def deed(error: ProviderUnavailable, name: str) -> str:

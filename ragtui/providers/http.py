@@ -24,7 +24,7 @@ import msgspec
 
 from ragtui.errors import ProviderUnavailable
 from ragtui.inputs.text import printable
-from ragtui.providers.address import base_url, is_loopback, key_of, same_server
+from ragtui.providers.address import REDACTED, base_url, is_loopback, is_secret, key_of, same_server
 from ragtui.providers.answers import AnswerReader
 from ragtui.providers.background import in_background
 from ragtui.providers.faults import Advice, RequestRefused, connection_reason, deed, refusal_detail, server_fault
@@ -68,7 +68,7 @@ class ProviderClient:
         self.requests = 0
         self._base = base_url(profile, self.name)
         self._key = key_of(profile, self.name)
-        self._reader = AnswerReader(answer_limit, self._fault)
+        self._reader = AnswerReader(answer_limit, self._fault, self._key)
         self._transport, self._sleep, self._draw = transport, sleep, draw
         self._not_before = 0.0
         self._open: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Open] = weakref.WeakKeyDictionary()
@@ -126,6 +126,10 @@ class ProviderClient:
                     return response.status_code
             except _Temporary as problem:
                 raise problem.failure from None
+
+    def without_key(self, text: str) -> str:
+        """Text put together from an answer's pieces, without the key that they may spell together."""
+        return text.replace(self._key, REDACTED) if is_secret(self._key) else text
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""

@@ -8,8 +8,11 @@ import msgspec
 
 from ragtui.errors import ProviderUnavailable
 from ragtui.providers.address import openai_path
-from ragtui.providers.faults import server_fault
+from ragtui.providers.faults import listed, server_fault
 from ragtui.providers.http import ProviderClient
+
+# No request or answer is longer by far.
+MOST_TOKENS = 100_000_000
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -18,6 +21,11 @@ class Answer(msgspec.Struct, frozen=True):
     vectors: list[list[float]]
     tokens: int = 0
     cost: float = 0.0
+
+
+def plausible(tokens: int | None) -> int | None:
+    """A count as a server tells it; None where it cannot be one."""
+    return tokens if tokens is not None and 0 <= tokens <= MOST_TOKENS else None
 
 
 class Wire(Protocol):
@@ -64,7 +72,7 @@ class OllamaWire:
         for model in found.models:
             if model.name in (wanted, f"{wanted}:latest"):
                 return f"sha256:{model.digest.removeprefix('sha256:')}" if model.digest else ""
-        names = ", ".join(sorted(model.name for model in found.models)) or "none"
+        names = listed(model.name for model in found.models)
         fault = server_fault(client.profile, client.name, f"does not have the model {wanted!r}", "model")
         raise ProviderUnavailable(fault.message, f"Fetch it: ollama pull {wanted}. It has: {names}.")
 
@@ -80,7 +88,7 @@ class OllamaWire:
         if dimensions is not None:
             body["dimensions"] = dimensions
         answer: _OllamaAnswer = await client.post("/api/embed", body, _OllamaAnswer)
-        return Answer(answer.embeddings, answer.prompt_eval_count)
+        return Answer(answer.embeddings, plausible(answer.prompt_eval_count) or 0)
 
 
 class _OpenAiVector(msgspec.Struct):
@@ -135,5 +143,5 @@ class OpenAiWire:
         if [row.index for row in rows] != list(range(len(rows))):
             raise server_fault(client.profile, client.name, "numbers its vectors wrongly", "kind")
         usage = answer.usage or _OpenAiUsage()
-        tokens = usage.prompt_tokens or usage.total_tokens or 0
-        return Answer([row.embedding for row in rows], tokens, usage.cost or 0.0)
+        tokens = plausible(usage.prompt_tokens) or plausible(usage.total_tokens) or 0
+        return Answer([row.embedding for row in rows], tokens, max(0.0, usage.cost or 0.0))

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ragtui.analysis.decomposition import decompose
+from ragtui.analysis.decomposition import case_outcome, decompose
 from ragtui.analysis.history import history_faults
 from ragtui.analysis.judge import judge_section
 from ragtui.analysis.modes import headline_mode, mode_summaries, modes_of
@@ -30,6 +30,18 @@ def generation_record(run: RecordedRun) -> dict[str, Any]:
     }
     plain: dict[str, Any] = msgspec.to_builtins(record)
     return plain
+
+
+def outcome_record(run: RecordedRun, case_id: str) -> dict[str, Any]:
+    """What `trace --json` adds in the generation tier: what the three modes together say of the case's golden.
+
+    `outcome` is None where not all three were judged.
+    """
+    outcome = case_outcome(run, case_id)
+    if outcome is None:
+        return {"outcome": None}
+    modes = {"oracle": outcome.oracle, "e2e": outcome.e2e, "noretrieval": outcome.noretrieval}
+    return {"outcome": modes | {"meaning": outcome.meaning}}
 
 
 def answer_record(run: RecordedRun, trace: CaseTrace) -> dict[str, Any] | None:

@@ -4,38 +4,59 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as Xml
 
-from ragtui.analysis.answer_flips import ANSWER_CHARACTERS
+from ragtui.analysis.answer_flips import ANSWER_CHARACTERS, wrong_answers
 from ragtui.analysis.attribution import Indexed, Miss, attribute
 from ragtui.analysis.compare import Comparison
 from ragtui.analysis.flips import Flip
 from ragtui.analysis.goldens import by_golden
+from ragtui.analysis.modes import headline_mode
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.verdict import Verdict
 from ragtui.inputs.evaluation import EvaluationCase
-from ragtui.inputs.text import printable
+from ragtui.inputs.text import plural, printable
 from ragtui.reports import cells
 
 
-def run_junit(run: RecordedRun, indexed: Indexed | None = None) -> str:
+def run_junit(run: RecordedRun) -> str:
     """A failure is a judgment that is not within the primary measure's cut-off, with its cause.
 
-    `indexed` as in `attribute`.
+    In the generation tier a test case is a golden in the mode that stands for the run, and a failure one that no repeat
+    answers as it should be.
     """
-    by_case: dict[str, list[Miss]] = {}
-    for miss in attribute(run, indexed=indexed):
-        by_case.setdefault(miss.case, []).append(miss)
+    goldens = by_golden(run)
+    failures = _missed(run) if goldens is run else _wrong(run, goldens)
     root = Xml.Element("testsuites", name="ragtui")
-    for suite, cases in _by_suite(run).items():
+    for suite, cases in _by_suite(goldens).items():
         element = Xml.SubElement(root, "testsuite", name=_safe(suite), timestamp=_safe(run.started_at))
         for case in cases:
-            test = _test(element, run, case)
-            lost = by_case.get(case.id)
-            if lost and test.find("error") is None:
-                message = f"{len(lost)} judgment{'' if len(lost) == 1 else 's'} missed"
-                _outcome(test, "failure", message, "miss", "\n".join(map(cells.missed, lost)))
+            test = _test(element, goldens, case)
+            if case.id in failures and test.find("error") is None:
+                _outcome(test, "failure", *failures[case.id])
         _count(element)
     _count(root)
     return _text(root)
+
+
+# What is said of a failure: its message, its kind, and the details.
+_Failure = tuple[str, str, str]
+
+
+def _missed(run: RecordedRun) -> dict[str, _Failure]:
+    by_case: dict[str, list[Miss]] = {}
+    for miss in attribute(run):
+        by_case.setdefault(miss.case, []).append(miss)
+    return {
+        case: (f"{plural(len(lost), 'judgment')} missed", "miss", "\n".join(map(cells.missed, lost)))
+        for case, lost in by_case.items()
+    }
+
+
+def _wrong(run: RecordedRun, goldens: RecordedRun) -> dict[str, _Failure]:
+    found = wrong_answers(run, goldens.cases, headline_mode(run))
+    return {
+        case: (f"wrong: {cells.faults(told)}", "wrong answer", cells.said(told, ANSWER_CHARACTERS))
+        for case, told in found.items()
+    }
 
 
 def comparison_junit(comparison: Comparison, new: RecordedRun) -> str:

@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import msgspec
 
-from ragtui.analysis.decomposition import case_outcome
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.summary import counts, summary
 from ragtui.events import RunStatus
@@ -86,19 +85,7 @@ def trace_record(run: RecordedRun, case_id: str) -> dict[str, Any]:
         "unscored": trace.unscored,
         "notes": trace.notes,
         "timings": trace.timings,
-    } | (_of_answers(run, trace) if run.tier == "generation" else {})
-
-
-def _of_answers(run: RecordedRun, trace: CaseTrace) -> dict[str, Any]:
-    """The answer, and what the three modes together say of its golden (None where not all are judged, or at hand)."""
-    outcome = case_outcome(run, trace.case)
-    return {
-        "answer": answer_record(run, trace),
-        "outcome": None if outcome is None else {
-            "oracle": outcome.oracle, "e2e": outcome.e2e, "noretrieval": outcome.noretrieval,
-            "meaning": outcome.meaning,
-        },
-    }  # fmt: skip
+    } | ({"answer": answer_record(run, trace)} if run.tier == "generation" else {})
 
 
 def _hits(run: RecordedRun, hits: Hits | None) -> list[dict[str, Any]] | None:

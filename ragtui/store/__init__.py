@@ -6,6 +6,7 @@
     schema       numbered migrations                               load        a journal into the store
     batch        a journal's lines as rows                         inserts     a batch into the tables
     runs         queries over runs                                 cases       queries over one run's cases
+    columns      scores and rankings of many cases at once
     baselines    promoted runs                                     upkeep      copy, prune, Parquet
     locks        the one system call that differs by platform      live        runs that are going on, by their journals
 

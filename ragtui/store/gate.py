@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ragtui.errors import StoreUnavailable
 from ragtui.store.faults import is_lock, locked, newer, not_a_store, translated
-from ragtui.store.schema import latest, migrate, version_of
+from ragtui.store.schema import has_code, latest, migrate, version_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -43,17 +43,18 @@ class Gate:
         self._session = threading.local()
 
     @contextmanager
-    def read(self) -> Iterator[DuckDBPyConnection]:
+    def read(self, outside: bool = False) -> Iterator[DuckDBPyConnection]:
         """A connection to read with. A missing file reads as an empty store and is not created.
 
-        A store of an older schema is migrated first; a read-only one is copied to memory and migrated there.
+        A store of an older schema is migrated first; a read-only one is copied to memory and migrated there. Only with
+        `outside`, which no session may be around, can the connection reach other files.
         """
         held: DuckDBPyConnection | None = getattr(self._session, "connection", None)
         if held is not None:
             yield held
             return
         with self._lock, self._translated():
-            connection = self._open_to_read()
+            connection = self._open_to_read(outside)
             try:
                 yield connection
             finally:
@@ -72,10 +73,13 @@ class Gate:
                 self._session.connection = outer
 
     @contextmanager
-    def write(self) -> Iterator[DuckDBPyConnection]:
-        """A connection inside a transaction that commits at the end, or rolls back if anything is raised."""
+    def write(self, outside: bool = False) -> Iterator[DuckDBPyConnection]:
+        """A connection inside a transaction that commits at the end, or rolls back if anything is raised.
+
+        Only with `outside` can it reach other files.
+        """
         with self._lock, self._translated():
-            connection = self._open_to_write()
+            connection = self._open_to_write(outside)
             try:
                 connection.execute("BEGIN")
                 yield connection
@@ -92,7 +96,7 @@ class Gate:
         waits for the old one sees that another file stands at the path, and opens that (see `_attach`).
         """
         with self._lock, self._translated():
-            connection = self._open_to_write()
+            connection = self._open_to_write(outside=True)
             fresh = self._aside()
             try:
                 connection.execute("CHECKPOINT store")
@@ -110,9 +114,9 @@ class Gate:
                 if path.stat().st_mtime < limit:
                     path.unlink()
 
-    def _open_to_read(self) -> DuckDBPyConnection:
+    def _open_to_read(self, outside: bool) -> DuckDBPyConnection:
         if self.path.exists():
-            connection = self._attached(read_only=True)
+            connection = self._attached(True, outside)
             version = self._version(connection)
             if version == latest():
                 return connection
@@ -122,18 +126,18 @@ class Gate:
                 migrate(connection, version)
                 return connection
             connection.close()
-            self._open_to_write().close()
-            return self._attached(read_only=True)
+            self._open_to_write(False).close()
+            return self._attached(True, outside)
         connection = connect()
         migrate(connection, 0)
         return connection
 
-    def _open_to_write(self) -> DuckDBPyConnection:
+    def _open_to_write(self, outside: bool) -> DuckDBPyConnection:
         if self.read_only:
             raise StoreUnavailable(f"{self.path} was opened to read only.", "Give another file with --store.")
         if not self.path.exists():
             self._create()
-        connection = self._attached(read_only=False)
+        connection = self._attached(False, outside)
         try:
             version = self._version(connection)
             if version < latest():
@@ -166,8 +170,8 @@ class Gate:
         finally:
             _remove(fresh)
 
-    def _attached(self, read_only: bool) -> DuckDBPyConnection:
-        """A connection with the file in use, waiting while another process holds it."""
+    def _attached(self, read_only: bool, outside: bool) -> DuckDBPyConnection:
+        """A connection with the file in use, waiting while another process holds it; it reaches others if `outside`."""
         import duckdb
 
         deadline = time.monotonic() + self.wait_seconds
@@ -178,7 +182,11 @@ class Gate:
                 before = _identity(self.path)
                 attach(connection, self.path, "store", read_only)
                 if before == _identity(self.path):
+                    if has_code(connection, functions=outside):
+                        raise not_a_store(self.path)
                     connection.execute("USE store")
+                    if not outside:
+                        connection.execute("SET enable_external_access = false")
                     return connection
             except duckdb.Error as error:
                 connection.close()

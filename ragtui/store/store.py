@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ragtui.events import RunStatus
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.providers.protocols import GeneratorIdentity
-from ragtui.store import baselines, cases, load, runs, upkeep
+from ragtui.store import baselines, cases, columns, load, runs, upkeep
 from ragtui.store.cases import CaseDetail, CaseFilter
 from ragtui.store.gate import Gate
 from ragtui.store.paid import PaidAnswers
@@ -113,12 +113,12 @@ class Store:
         """`traces` of the cases under these indexes with results, scores and errors, without what led to them."""
         with self._gate.read() as connection:
             wanted = cases.best_attempts(connection, runs.number_of(connection, run_id))
-        return self._pages(run_id, [pair for pair in wanted if pair[0] in indexes], cases.rankings_between)
+        return self._pages(run_id, [pair for pair in wanted if pair[0] in indexes], columns.rankings_between)
 
     def outlines(self, run_id: str) -> list[CaseTrace]:
         """`traces` with nothing but scores and errors: a hundredth of the bytes."""
         with self._gate.read() as connection:
-            return cases.outlines(connection, run_id)
+            return columns.outlines(connection, run_id)
 
     def trace(self, run_id: str, case_id: str) -> CaseTrace:
         """The best trace of one case; InvalidInput if the run has none."""
@@ -133,7 +133,7 @@ class Store:
     def scores(self, run_id: str) -> tuple[list[str], dict[str, dict[str, float | None]]]:
         """The run's measures, and case id → measure → value (None: unscored) for executed cases, by index."""
         with self._gate.read() as connection:
-            return cases.scores(connection, run_id)
+            return columns.scores(connection, run_id)
 
     def case_rows(
         self, run_id: str, *, text: str = "", tag: str | None = None, status: str | None = None,
@@ -188,7 +188,7 @@ class Store:
     def score_columns(self, run_id: str) -> tuple[list[str], dict[str, int], NDArray[np.float64]]:
         """The run's measures, case id → row for executed cases, and float64 scores (cases, measures), NaN: unscored."""
         with self._gate.read() as connection:
-            return cases.score_columns(connection, run_id)
+            return columns.score_columns(connection, run_id)
 
     def chunks(self, run_id: str, ordinals: Iterable[int]) -> dict[int, ChunkRef]:
         """The chunks under the ordinals that a run's traces use, unknown ones left out."""

@@ -29,9 +29,9 @@ def copy_run(source: Gate, target: Gate, run_id: str) -> None:
         raise InvalidInput(f"{source.path} is both source and target.", "Name another store to copy to.")
     with tempfile.TemporaryDirectory(prefix="ragtui-") as folder:
         parcel = Path(folder) / "parcel.duckdb"
-        with source.read() as connection:
+        with source.read(outside=True) as connection:
             _pack(connection, number_of(connection, run_id), parcel)
-        with target.write() as connection:
+        with target.write(outside=True) as connection:
             attach(connection, parcel, "parcel", read_only=True)
             if not _unpack(connection, run_id):
                 return
@@ -141,7 +141,7 @@ def size(path: Path) -> int:
 def export_parquet(gate: Gate, run_id: str, path: Path) -> None:
     """One row a case: run, case, index, attempt, query, tags, status, error, a column a measure, the trace's JSON."""
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
-    with gate.read() as connection:
+    with gate.read(outside=True) as connection:
         if connection.execute("FROM runs WHERE run_id = $1", [run_id]).fetchone() is None:
             raise unknown_run(run_id)
         run = number_of(connection, run_id)

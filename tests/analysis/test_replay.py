@@ -74,7 +74,7 @@ def policies(draw: Any) -> Plan:
             collapse=draw(st.sampled_from(["none", "document"])),
             results=draw(st.integers(3, 20)),
         ),
-        metrics=Metrics(measures=MEASURES, relevance=draw(st.integers(1, 3))),
+        metrics=Metrics(measures=MEASURES, relevance=draw(st.integers(1, 3)), primary="nDCG@3", guards=("R@3", "RR")),
     )
 
 

@@ -182,6 +182,27 @@ def test_a_series_of_runs_refuses_gates(workspace: Path, call: Call, gate: list[
     assert call(workspace, "runs", "--json").json == {"runs": []}
 
 
+def test_a_span_that_no_chunk_holds_is_told_as_not_indexed_while_the_corpus_is_there(
+    tmp_path: Path, call: Call
+) -> None:
+    text = "alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima mike november oscar papa"
+    quote = "foxtrot golf hotel india juliet kilo"
+    golden = {"id": "g", "query": "hotel india kilo", "judgments": [{"doc": "long", "quote": quote}]}
+    folder = make_workspace(tmp_path / "ws", {"long": text, "other": "Something else."}, [golden])
+    assert call(folder, "run", "bm25", "--set", "chunking.size=20").code == 0
+
+    def told() -> tuple[str, bool, bool]:
+        cause = call(folder, "show", "latest", "--lost", "--json").json["misses"][0]["cause"]
+        reports = [call(folder, "export", "latest", "--format", form).out for form in ("junit", "html")]
+        return cause, *(cause in report for report in reports)
+
+    assert told() == ("not indexed", True, True)
+    (folder / "corpus" / "other.md").write_text("Another corpus.")
+    assert told() == ("found by no channel", True, True)
+    (folder / "corpus" / "other.md").write_bytes(b"\xff")
+    assert told() == ("found by no channel", True, True)
+
+
 def test_holdout_needs_a_sweep(workspace: Path, call: Call) -> None:
     told = call(workspace, "run", "hybrid", "--holdout", "0.3")
     assert told.code == 2

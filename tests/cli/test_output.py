@@ -321,5 +321,6 @@ def test_a_followed_run_is_harmless() -> None:
 def test_printable() -> None:
     assert printable("plain é 水 🏔\n\tkept") == "plain é 水 🏔\n\tkept"
     assert printable("\x1b[0m") == "\\x1b[0m"
-    assert printable("a\x85b\u2028c\ud800\uffff\U0010fffe\U000e0001") == "a\\x85b\\u2028c\\ud800\\uffff\\U0010fffe\\U000e0001"
+    assert printable("a\x85b\u2028c\ud800\U000e0001") == "a\\x85b\\u2028c\\ud800\\U000e0001"
+    assert printable("\uffff\U0010fffe") == "\\uffff\\U0010fffe"
     assert harmless(printable(HOSTILE))

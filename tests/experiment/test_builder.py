@@ -135,6 +135,8 @@ def test_faults_are_told_when_the_plan_is_made() -> None:
         "metrics.measures: Success@5 looks at 5 results, but retrieval.results is 3.",
         "metrics.measures: P@5 looks at 5 results, but retrieval.results is 3.",
         "metrics.measures: nDCG@10 looks at 10 results, but retrieval.results is 3.",
+        "metrics.primary: nDCG@10 looks at 10 results, but retrieval.results is 3.",
+        "metrics.guards: R@5 looks at 5 results, but retrieval.results is 3.",
     ]
 
 

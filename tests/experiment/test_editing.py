@@ -14,14 +14,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ragtui
+from ragtui.analysis.gates import gating_measures
+from ragtui.analysis.summary import decisive_measure
 from ragtui.artifacts.bm25 import text_analyzer
 from ragtui.artifacts.recipes import Lexical, canonical
+from ragtui.cli.outcomes import parse_floors
 from ragtui.errors import InvalidInput
 from ragtui.experiment.editing import edit, plan_from, read_plan
 from ragtui.experiment.plan import Channel, Floor, Plan, Provenance
 from ragtui.experiment.presets import PRESETS, preset
 from ragtui.experiment.specification import bind, decode, differences, encode
-from ragtui.experiment.validate import LANGUAGES, WITHOUT_STOP_WORDS, InvalidPlan, check_plan, measures_of
+from ragtui.experiment.validate import (
+    LANGUAGES,
+    WITHOUT_STOP_WORDS,
+    InvalidPlan,
+    check_plan,
+    measure_names,
+    measures_of,
+)
 from ragtui.ids import content_id
 from ragtui.inputs.corpus import document, snapshot
 from ragtui.inputs.evaluation import evaluation_set, freeze
@@ -264,6 +274,14 @@ def test_a_language_has_a_stemmer_and_stop_words_or_a_plan_fault(language: str) 
             "retrieval.fusion.weights: no channel has a weight above 0.",
         ),
         (["retrieval.results=0", "metrics.measures=[\"RR\"]"], "retrieval.results: 0 is below 1."),
+        (
+            ["retrieval.results=5", 'metrics.measures=["R@5"]'],
+            "metrics.primary: nDCG@10 looks at 10 results, but retrieval.results is 5.",
+        ),
+        (
+            ["retrieval.results=5", 'metrics.measures=["R@5"]', "metrics.primary=R@5", 'metrics.guards=["R@10"]'],
+            "metrics.guards: R@10 looks at 10 results, but retrieval.results is 5.",
+        ),
         (["metrics.relevance=4"], "metrics.relevance: 4 is not a grade from 1 to 3."),
         (["metrics.measures=[]"], "metrics.measures: names no measure."),
         (["schema=2"], "schema: 2 is not known to this version, which reads schema 1."),
@@ -281,6 +299,18 @@ def test_every_language_has_a_stemmer() -> None:
 
     for language in LANGUAGES:
         assert text_analyzer(Lexical(language=language, bigrams="off")).analyze("x") == ["x"]
+
+
+def test_measures_that_say_their_relevance_keep_it() -> None:
+    settings = ['metrics.measures=["R@5", "R@5(rel=1)"]', "metrics.primary=R@5(rel=1)"]
+    plan = edit(preset("hybrid-weighted"), settings)
+    assert list(map(str, measures_of(plan)))[:2] == ["R@5(rel=2)", "R@5"]
+    assert [str(measure) for measure in gating_measures(plan)][:2] == ["R@5", "R@5(rel=2)"]
+    assert decisive_measure(measure_names(plan), plan.metrics.primary) == "R@5"
+    assert parse_floors(["R@5(rel=1)=0.5", "R@5(rel=2)=0.6"], plan) == {"R@5": 0.5, "R@5(rel=2)": 0.6}
+    assert parse_floors(["R@5=0.5"], preset("hybrid-weighted")) == {"R@5(rel=2)": 0.5}
+    with pytest.raises(InvalidInput, match=r"the plan does not report R@5\(rel=1\)"):
+        parse_floors(["R@5(rel=1)=0.5"], preset("hybrid-weighted"))
 
 
 def test_measures_take_the_plans_relevance() -> None:

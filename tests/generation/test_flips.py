@@ -19,8 +19,9 @@ from ragtui.cli.comparing import comparison_report
 from ragtui.providers.protocols import ChatRequest
 from ragtui.providers.scripted import ScriptedGenerator
 from ragtui.reports.html import comparison_html
-from ragtui.reports.junit import comparison_junit
+from ragtui.reports.junit import comparison_junit, run_junit
 from ragtui.reports.markdown import comparison_markdown
+from ragtui.reports.schemas import json_schema
 from tests.generation.station import TANKS, generating, lab_with, ran, reads, station
 from tests.workshop import ragtui
 
@@ -268,3 +269,27 @@ def test_compare_as_a_command_prints_the_answers(
     plain = json.loads(ragtui(folder, "compare", base.run_id, new.run_id, "--json").stdout)
     assert plain["flips"][0]["new_answer"]["missing"] == [r"\b61 litres"]
     assert [row["case"] for row in plain["unstable"]] == ["engine-litres"]
+
+
+def test_the_published_schema_has_every_key(flipped: tuple[RecordedRun, RecordedRun, Comparison]) -> None:
+    kinds = json_schema("comparison")["$defs"]
+    plain = json.loads(msgspec.json.encode(flipped[2]))
+    assert set(plain) == set(kinds["Comparison"]["properties"])
+    assert set(plain["flips"][0]) == set(kinds["Flip"]["properties"])
+    assert set(plain["unstable"][0]) == set(kinds["Unstable"]["properties"])
+    assert set(plain["flips"][0]["new_answer"]) == set(kinds["Told"]["properties"])
+
+
+def test_junit_of_a_run_fails_the_goldens_that_no_repeat_answers(folder: Path) -> None:
+    run = ran(
+        lab_with(folder, model("mixed", {"diesel": 0, "engine": 1, "refusals": 0})),
+        generating("oracle", "e2e", "noretrieval", repeats=1, rewrite=False),
+    )
+    root = Xml.fromstring(run_junit(answered(folder, "mixed", {"diesel": 0, "engine": 1, "refusals": 0})))
+    failures = {str(test.get("name")): failure for test in root.iter("testcase") for failure in test.iter("failure")}
+    assert set(failures) == {"diesel-litres", "no-0", "no-1", "no-2", "no-3"}, "engine is unstable"
+    assert failures["diesel-litres"].get("message") == r"wrong: lacks \b61 litres; holds \b9999\b"
+    assert failures["no-0"].get("message") == "wrong: does not decline"
+    assert (failures["no-0"].text or "").startswith("It holds 9999 [bold]litres")
+    names = [str(test.get("name")) for test in Xml.fromstring(run_junit(run)).iter("testcase")]
+    assert len(names) == len(set(names)) == 20, "a test case is a golden"

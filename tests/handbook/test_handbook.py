@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ragtui.artifacts.chunking import cut
@@ -15,6 +16,7 @@ from ragtui.inputs.corpus import CorpusSnapshot, load_corpus
 from ragtui.inputs.evaluation import EvaluationCase, EvaluationSet, Selection, load_evaluation
 from ragtui.inputs.patterns import matches
 from ragtui.inputs.text import fold_space
+from ragtui.metrics.answers import declines
 
 ROOT = Path(__file__).parents[2]
 SUITES = ("core", "graded", "off_topic", "long_context")
@@ -264,84 +266,45 @@ def test_numbers_in_patterns_do_not_match_inside_longer_ones(cases: EvaluationSe
     )
 
 
-# id: answers that are right, answers that are wrong
-ANSWERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "com-man-clock-10": (
-        ("It must be right to 2 seconds.", "Within two seconds.", "±2 s"),
-        ("Within 12 seconds.", "To the minute."),
-    ),
-    "adm-sky-sinter-04": (("Ten hours.", "At least 10 h", "10 hours"), ("Two hours.", "110 hours")),
-    "adm-gr-sinter-04": (("10 hours", "ten hours"), ("20 hours",)),
-    "pwr-pinion-crew-acr": (
-        ("No, 2 people must be there.", "Two persons, always."),
-        ("One person is enough.", "12 people"),
-    ),
-    "adm-no-dusj-en-01": (
-        ("Every second day, at most 3 minutes.", "Every other day for three min", "Annenhver dag, tre minutter."),
-        ("Every day, three minutes.", "Every second day, four minutes.", "Every second day, 13 minutes."),
-    ),
-    "inc-para-pinned": (
-        ("Three groups of three flashes.", "3 groups of 3 from any lamp"),
-        ("Three flashes.", "Groups of five."),
-    ),
-    "fld-cairn-rise-01": (("70 cm", "70cm", "About 70 centimetres."), ("170 cm", "70 mm")),
-    "fld-tarn-ice-01": (("2.1 metres", "2.1 m", "2.1 meters"), ("12.1 m", "2.1 mm")),
-    "fld-tern-acr": (("900 kilograms", "900 kg", "900kg"), ("1900 kg", "2,900 kg")),
-    "inc-2032-bridge-loss-01": (("210 kilos", "210 kg"), ("1,210 kg",)),
-    "inc-overrun-len-03": (("85 metres", "85 m", "85m"), ("185 m", "85 miles")),
-    "sci-mh-core-05": (
-        ("The green shoe of 5 mm; P-2.", "5 millimetres, permit P2"),
-        ("The white one, 3 mm; P-2.", "15 mm and P-2", "5 mm and P-1"),
-    ),
-    "adm-sky-ice-06": (("95 centimetres", "at least 95 cm"), ("195 cm",)),
-    "adm-adm-freight-03": (("41 kilos", "41 kg"), ("34 kg", "141 kg")),
-    "wx-chill-band-d-02": (("Every 5 min.", "every five minutes"), ("Every 15 minutes.", "every 45 minutes")),
-    "pwr-g75-stop-01": (("5 minutes", "five mins"), ("15 minutes", "Stop it within one minute.")),
-    "pwr-pinion-share-01": (("6 min", "six minutes"), ("16 minutes", "Six minutes or 2 minutes")),
-    "pwr-plant-sump-01": (("under 4 centimetres", "4 cm", "four cm"), ("14 cm", "0.4 cm")),
-    "pwr-mt-warm-01": (("3 minutes at most", "three mins"), ("13 minutes", "Let it idle for 10 minutes.")),
-    "wat-wren-ration-acr": (("5 litres", "five liters", "5 l each"), ("15 litres", "2.5 litres")),
-    "wat-boil-01": (("3 min", "Three minutes."), ("13 minutes", "1 minute")),
-    "wat-t2-reserve-01": (("8,000 litres", "8000 l"), ("18,000 litres", "3,000 litres")),
-    "fuel-oxbow-hq-ctl": (("within 6 hrs", "six hours"), ("16 hours", "36 hours")),
-    "med-quill-mt-01": (("The DO signs.", "The Duty Officer."), ("You do it yourself.", "The Medic.")),
-    "com-man-crimson-11": (
-        ("Only SL, DO, FSL and MED.", "The Station Lead, Duty Officer, Field Safety Lead and Medic."),
-        ("Anyone may do it.", "SL, FSL and MED."),
-    ),
-    "com-beacon-cold-04": (
-        ("24 hours, and about 48 hours at −20 °C.", "twenty-four hours"),
-        ("48 hours", "124 hours", "24 hours, or 48 hours at −40 °C"),
-    ),
-    "saf-k3-gas-01": (
-        ("Do not give test gas: the spray poisons the cell.", "Test gas must not be used on it."),
-        ("Yes, give test gas from the 100 ppm can.",),
-    ),
-    "veh-ht6-park-01": (
-        ("Leave the brake off, put it in low gear and chock the left track.",),
-        ("Put it in low gear.", "Leave the brake off.", "Brake off, low gear, then to neutral."),
-    ),
-    "fld-vell-wind-01": (
-        ("When the wind has been under 25 kt for an hour.",),
-        ("Under 25 knots.", "Under 125 knots for an hour."),
-    ),
-    "pwr-lfp-store-01": (("At 50 %.", "50 percent", "about half"), ("150 %", "Store it at full charge.")),
-    "fuel-transfer-cold-01": (("minus 45 degrees", "−45 °C", "-45C"), ("−4 °C", "45 litres")),
-    "com-kestrel-time-now-01": (("18:45", "At 18.45.", "6:45 pm"), ("19:30", "18:45, formerly 19:30", "8:45")),
-    "com-packs-charge-01": (("+5 °C", "5 degrees", "5C"), ("−5 °C", "15 °C", "25 °C")),
-}
+class Answers(msgspec.Struct, forbid_unknown_fields=True):
+    """Answers to a golden in natural words, nearly half of them written before its patterns were looked at."""
+
+    id: str
+    right: list[str]
+    wrong: list[str]
 
 
-@pytest.mark.parametrize("id_", ANSWERS)
-def test_patterns_tell_right_answers_from_wrong_ones(cases: EvaluationSet, id_: str) -> None:
-    (case,) = [case for case in cases.cases if case.id == id_]
+ANSWERS = msgspec.json.Decoder(Answers).decode_lines((Path(__file__).parent / "answers.jsonl").read_bytes())
+NUMBER = re.compile(r"\d[\d.,:]*")
 
-    def accepted(answer: str) -> bool:
-        included = all(matches(pattern, answer) for pattern in case.must_include)
-        return included and not any(matches(pattern, answer) for pattern in case.must_not_include)
 
-    right, wrong = ANSWERS[id_]
-    faults([*(answer for answer in right if not accepted(answer)), *(answer for answer in wrong if accepted(answer))])
+def test_every_answerable_golden_has_answers_to_try(cases: EvaluationSet) -> None:
+    core = {case.id for case in cases.cases if case.suite == "core" and case.must_include}
+    assert len(ANSWERS) == len({answers.id for answers in ANSWERS})
+    assert core <= {answers.id for answers in ANSWERS}
+    assert all(len(answers.right) >= 2 and answers.wrong for answers in ANSWERS)
+
+
+def test_patterns_tell_right_answers_from_wrong_ones(cases: EvaluationSet) -> None:
+    by_id = {case.id: case for case in cases.cases}
+    found = []
+    for answers in ANSWERS:
+        case = by_id[answers.id]
+
+        def accepted(answer: str, case: EvaluationCase = case) -> bool:
+            included = all(matches(pattern, answer) for pattern in case.must_include)
+            return included and not any(matches(pattern, answer) for pattern in case.must_not_include)
+
+        found += [f"{case.id} refuses: {answer}" for answer in answers.right if not accepted(answer)]
+        found += [f"{case.id} takes: {answer}" for answer in answers.wrong if accepted(answer)]
+        # Models set numbers in bold and write typographic apostrophes.
+        dressed = (NUMBER.sub(r"**\g<0>**", answer).replace("'", "’") for answer in answers.right)
+        found += [f"{case.id} refuses: {answer}" for answer in dressed if not accepted(answer)]
+    faults(found)
+
+
+def test_right_answers_are_no_refusals() -> None:
+    faults(f"{answers.id}: {text}" for answers in ANSWERS for text in answers.right if declines(text))
 
 
 def test_refusals_have_nothing_to_find(cases: EvaluationSet) -> None:

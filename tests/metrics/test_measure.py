@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ragtui.errors import InvalidInput
 from ragtui.metrics.kinds import RULES
-from ragtui.metrics.measure import DESCRIPTION, Measure, parse_measure, with_relevance
+from ragtui.metrics.measure import DESCRIPTION, Measure, measure_at, parse_measure, with_relevance
 
 
 @st.composite
@@ -118,6 +118,14 @@ def test_construction_validates() -> None:
     assert Measure("P", 5).level == "chunk"
     assert Measure("R", 5).level == "doc"
     assert msgspec.json.decode(msgspec.json.encode(Measure("P", 5)), type=Measure) == Measure("P", 5)
+
+
+def test_a_name_that_says_its_relevance_keeps_it() -> None:
+    assert str(measure_at("R@5", 2)) == "R@5(rel=2)"
+    assert str(measure_at("recall@5( REL = 1 )", 2)) == "R@5"
+    assert str(measure_at("R@5(level=span,rel=1)", 3)) == "R@5(level=span)"
+    assert str(measure_at("R@5(rel=3)", 2)) == "R@5(rel=3)"
+    assert str(measure_at("nDCG@10", 2)) == "nDCG@10"
 
 
 def test_relevance_applies_where_there_is_a_threshold() -> None:

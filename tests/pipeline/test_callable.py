@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ragtui.artifacts.cache import ArtifactCache
@@ -87,6 +90,21 @@ def test_it_gets_the_question_and_the_depth(table: ChunkTable) -> None:
     assert seen == [("a question", 7)]
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-9, 1.0, 1e9, 1e308])
+def test_scores_of_any_size_keep_their_order(table: ChunkTable, scale: float) -> None:
+    """They are the retriever's own: rounded to our six decimals they would tie, or overflow."""
+    hits = [("c/水", 1.7 * scale), ("b", 1.6 * scale), ("a", 1.6 * scale * (1 - 1e-12)), ("a", 0, 2, -1.7 * scale)]
+    found = names(table, asked(table, lambda query, depth: hits))
+    expected = ["c/水#0-6", "b#0-13", "a#0-6", "a#0-2"]
+    assert found == list(zip(expected, (hit[-1] for hit in hits), strict=True))
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, int])
+def test_whole_numbers_of_any_type_are_offsets(table: ChunkTable, kind: Callable[[int], Any]) -> None:
+    found = asked(table, lambda query, depth: [("b", kind(0), kind(4), np.float32(0.5))])
+    assert names(table, found) == [("b#0-4", 0.5)]
+
+
 def test_ties_go_by_document_and_place(table: ChunkTable) -> None:
     hits = [("c/水", 1.0), ("b", 3, 6, 1.0), ("b", 1.0), ("a", 1, 3, 1.0), ("b", 0, 2, 1.0)]
     found = asked(table, lambda query, depth: hits)
@@ -111,6 +129,25 @@ def raises(query: str, depth: int) -> Any:
 
 class Sudden(BaseException):
     """Not even an Exception."""
+
+
+class Lazy:
+    """What is not asked for its hits before it is read."""
+
+    def __init__(self, begin: Callable[[], Any]) -> None:
+        self._begin = begin
+
+    def __iter__(self) -> Iterator[Any]:
+        self._begin()
+        return iter([("a", 1.0)])
+
+
+def exits() -> None:
+    raise SystemExit(3)
+
+
+def bursts() -> None:
+    raise Sudden("now")
 
 
 def leaves(query: str, depth: int) -> Any:
@@ -168,6 +205,17 @@ MISBEHAVIOUR = [
         "malformed_answer",
         "channel 'own' answered with the offsets 0.0 and 6.0",
     ),
+    (
+        lambda query, depth: [("a", False, True, 1.0)],
+        "malformed_answer",
+        "channel 'own' answered with the offsets False and True",
+    ),
+    (
+        lambda query, depth: (("a", 1.0) for _ in count()),
+        "malformed_answer",
+        "channel 'own' answered with more than 100000 hits",
+    ),
+    (lambda query, depth: Lazy(exits), "retriever_failed", "channel 'own' raised RuntimeError: SystemExit: 3"),
     (lambda query: [], "retriever_failed", None),
 ]
 
@@ -182,6 +230,63 @@ def test_misbehaviour_is_an_error_of_the_case(
     if message is not None:
         assert found.error.message == message
     assert len(found.ranking) == 0
+
+
+@pytest.mark.parametrize("begin", [exits, bursts])
+@pytest.mark.parametrize("read_late", [True, False])
+def test_an_async_retriever_that_leaves_has_failed(
+    table: ChunkTable, begin: Callable[[], None], read_late: bool
+) -> None:
+    """Neither ends the run, as it would by passing through the event loop."""
+
+    async def call(query: str, depth: int) -> Any:
+        return Lazy(begin) if read_late else begin()
+
+    found = asked(table, call)
+    assert found.error is not None
+    told = "SystemExit: 3" if begin is exits else "Sudden: now"
+    assert (found.error.kind, found.error.message) == (
+        "retriever_failed", f"channel 'own' raised RuntimeError: {told}",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["a lazy answer", "async, a generator", "async, a lazy answer", "async, without end"])
+def test_what_is_read_late_is_read_within_the_time(table: ChunkTable, how: str) -> None:
+    """Reading it blocks neither the loop, on which other cases wait, nor a thread for longer than one more hit."""
+    read: list[float] = []
+
+    def slowly() -> Iterator[Any]:
+        while len(read) < 60:
+            read.append(time.monotonic())
+            time.sleep(0.05)
+            yield ("a", 1.0)
+
+    def answer() -> Any:
+        if how == "async, without end":
+            return (("a", 1.0) for _ in iter(partial(time.sleep, 0.05), 0))
+        return slowly() if how == "async, a generator" else Lazy(lambda: list(slowly()))
+
+    async def later(query: str, depth: int) -> Any:
+        return answer()
+
+    async def both() -> tuple[Answer, float]:
+        channel = CallableChannel("own", later if "async" in how else lambda query, depth: answer(), 10, table, 0.2)
+        searching = asyncio.ensure_future(channel.search([Query("a question")]))
+        began = time.monotonic()
+        await asyncio.sleep(0.05)
+        waited = time.monotonic() - began
+        [found] = await searching
+        return found, waited
+
+    found, waited = asyncio.run(both())
+    assert waited < 1.5
+    assert found.error is not None
+    assert found.error.kind == "timeout"
+    if how == "async, a generator":
+        time.sleep(0.2)
+        seen = len(read)
+        time.sleep(0.2)
+        assert len(read) == seen
 
 
 def test_a_generator_that_raises_half_way(table: ChunkTable) -> None:

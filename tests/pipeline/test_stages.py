@@ -5,12 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragtui.artifacts.ranking import Ranking, ordered
-from ragtui.experiment.plan import Channel, Floor, Fusion, Retrieval
+from ragtui.experiment.plan import Channel, Floor, Fusion, Plan, Retrieval
+from ragtui.experiment.validate import plan_faults
 from ragtui.pipeline.batch import Columns, run_stages_batch
+from ragtui.pipeline.fuse import fuse
 from ragtui.pipeline.stages import Stages, run_stages
 
 Hits = list[tuple[int, float]]
@@ -102,6 +105,40 @@ def test_stages_are_the_naive_ones(channels: dict[str, Hits], retrieval: Retriev
     for name in Stages._fields:
         ranking: Ranking | None = getattr(found, name)
         assert (None if ranking is None else listed(ranking)) == expected.get(name)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.floats(-16, 16).map(lambda power: 10.0**power), st.just(0.0) | st.floats(0, 16).map(lambda power: 10.0**power),
+    st.integers(1, 3000),
+)  # fmt: skip
+def test_a_plan_that_is_accepted_never_ties_ranks(weight: float, constant: float, depth: int) -> None:
+    """Rounding would take a whole channel for one tie, and a great weight would make scores that are not finite."""
+    retrieval = Retrieval(
+        channels={"bm25": Channel(kind="bm25", depth=depth)},
+        fusion=Fusion(rank_constant=constant, weights={"bm25": weight}),
+    )
+    chunks = np.arange(depth)[::-1].copy()
+    found = fuse({"bm25": Ranking(chunks, np.zeros(depth))}, retrieval.fusion)
+    faults = list(plan_faults(Plan(retrieval=retrieval)))
+    if not faults:
+        assert found.chunks.tolist() == chunks.tolist()
+        assert np.isfinite(found.scores).all()
+    elif weight <= 1000:
+        assert faults == [
+            f"retrieval.fusion: ranks of channel 'bm25' cannot be told apart with weight {weight:g} and rank constant "
+            f"{constant:g}; raise the weight or lower the constant."
+        ]
+
+
+@pytest.mark.parametrize("weight", [0.05, 1.0, 2.0, 1000.0])
+@pytest.mark.parametrize("constant", [0.0, 1.0, 60.0, 1000.0])
+def test_ordinary_fusions_are_accepted(weight: float, constant: float) -> None:
+    retrieval = Retrieval(
+        channels={"bm25": Channel(kind="bm25", depth=1_000_000)},
+        fusion=Fusion(rank_constant=constant, weights={"bm25": weight}),
+    )
+    assert list(plan_faults(Plan(retrieval=retrieval))) == []
 
 
 @settings(max_examples=200, deadline=None)

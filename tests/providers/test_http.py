@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import time
 import tracemalloc
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from ragtui.errors import ProviderUnavailable
-from ragtui.providers.address import base_url
+from ragtui.providers.address import base_url, is_secret, unkeyed
 from ragtui.providers.http import ProviderClient
 from ragtui.providers.patience import LONGEST_RETRY_AFTER, back_off, retry_after
 from ragtui.settings import Profile
@@ -90,6 +91,47 @@ def test_key_spelt_with_json_escapes_is_redacted_too() -> None:
     escaped = "".join(f"\\u{ord(char):04x}" for char in CANARY)
     with ScriptedServer([Reply.text(f'{{"error": "bad {escaped}"}}', 400)]) as server:
         assert "[key]" in failure(client(server)).message
+
+
+ECHOES = [
+    CANARY, CANARY.replace("-", "\\u002d"), "".join(f"\\u{ord(char):04X}" for char in CANARY), f"\\\\{CANARY}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("echo", ECHOES)
+def test_a_key_that_is_told_with_a_good_status_is_redacted_too(echo: str) -> None:
+    with ScriptedServer([Reply.text(f'{{"data": ["a\\n{echo}", 0.25], "x": "\\u00e9\\"\\/"}}')]) as server:
+        answer = client(server).post_json("/v1/x", {})
+    assert CANARY not in str(answer)
+    assert "[key]" in answer["data"][0]
+    assert (answer["data"][1], answer["x"]) == (0.25, 'é"/')
+
+
+@pytest.mark.parametrize("echo", ECHOES)
+def test_a_key_in_a_stream_is_redacted(echo: str) -> None:
+    async def asked(made: ProviderClient) -> list[str]:
+        return [line async for line in made.stream_lines("/x", {})]
+
+    with ScriptedServer([Reply.lines([f'data: {{"error": "{echo}"}}', "plain"])]) as server:
+        first, second = asyncio.run(asked(client(server)))
+    assert CANARY not in json.loads(first[5:])["error"]
+    assert second == "plain"
+
+
+@pytest.mark.parametrize(("key", "secret"), [
+    ("ollama", False), ("anything", False), ("1234567890", False), ("1e-0000001", False), ("sk-12345", True),
+    ("not-needed", True), ("8f2a9c01d", True),
+])  # fmt: skip
+def test_what_a_key_is_that_an_answer_could_not_hold_by_chance(key: str, secret: bool) -> None:
+    assert is_secret(key) is secret
+    said = f'{{"a": "{key}"}}'.encode()
+    assert (unkeyed(said, key) == said) is not secret
+
+
+def test_a_key_with_signs_that_json_escapes() -> None:
+    key = 'a"b\\c/1234'
+    for said in (json.dumps({"a": key}), json.dumps({"a": key}).replace("/", "\\/").replace("b", "\\u0062")):
+        assert json.loads(unkeyed(said.encode(), key)) == {"a": "[key]"}
 
 
 def test_unknown_model() -> None:

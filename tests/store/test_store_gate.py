@@ -296,3 +296,44 @@ except StoreUnavailable as error:
 
 def test_the_limit_is_ours_alone() -> None:
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+FOREIGN = {
+    "view": "ALTER TABLE store.texts RENAME TO kept; CREATE VIEW store.texts AS SELECT text_id, hash, "
+    "(SELECT content FROM read_text('{secret}')) AS text FROM store.kept",
+    "macro": "CREATE MACRO store.unnest(x) AS (SELECT content FROM read_text('{secret}')); "
+    "CREATE MACRO store.max(x) AS (SELECT content FROM read_text('{secret}')); "
+    "CREATE MACRO store.coalesce(x, y) AS (SELECT content FROM read_text('{secret}'))",
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_somebody_elses_store_reads_no_file_of_the_users(tmp_path: Path, kind: str) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("the user's own words")
+    store = a_store(tmp_path, "r")
+    foreign = connect()
+    attach(foreign, store._gate.path, "store")
+    foreign.execute(FOREIGN[kind].format(secret=secret))
+    foreign.close()
+    for look in (
+        lambda: store.count_runs(), lambda: store.runs(), lambda: store.run("r"), lambda: store.chunks("r", [0]),
+        lambda: store.trace("r", samples.golden(0).id), lambda: store.promote("r", "main", ""),
+        lambda: store.copy_run("r", Store(tmp_path / "other.duckdb")), lambda: store.compact(),
+    ):  # fmt: skip
+        try:
+            told = repr(look())
+        except StoreUnavailable as error:
+            told = str(error)
+        assert "own words" not in told
+    with pytest.raises(StoreUnavailable, match="not a store of ragtui"):
+        store.copy_run("r", Store(tmp_path / "other.duckdb"))
+
+
+def test_a_connection_reaches_no_other_file(tmp_path: Path) -> None:
+    gate = a_store(tmp_path, "r")._gate
+    (tmp_path / "secret").write_text("x")
+    with pytest.raises(StoreUnavailable, match="disabled by configuration"), gate.read() as connection:
+        connection.execute(f"SELECT * FROM read_text('{tmp_path / 'secret'}')").fetchall()
+    with pytest.raises(StoreUnavailable, match="disabled by configuration"), gate.write() as connection:
+        connection.execute(f"COPY runs TO '{tmp_path / 'out.csv'}'")

@@ -11,8 +11,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 
+from ragtui import events
 from ragtui.store.journal import JournalWriter
-from ragtui.tui.screens import live_text
 from tests.store import samples
 from tests.tui.test_live import error
 from tests.tui.trace_samples import app, at_rest, invented, press, shown, until
@@ -33,7 +33,7 @@ class _Clock(datetime):
 
 @pytest.fixture(autouse=True)
 def _same_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_text, "datetime", _Clock)
+    monkeypatch.setattr(events, "datetime", _Clock)
     for name in ("NO_COLOR", "COLORFGBG", "RAGTUI_ASCII"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")

@@ -105,7 +105,7 @@ def choose_pair(lines: tuple[RunLine, ...], base_id: str | None, new_id: str | N
             f"Run {new.row.run_id} has nothing to be compared with: no other run has its corpus, suites and tier.",
             "Press 2 to launch another, or choose a base with b.",
         )
-    return Pair(base=earlier[0], new=new, why="the run before; none is promoted")
+    return Pair(base=earlier[0], new=new, why="run before; no baseline")
 
 
 def diff_view(lab: Lab, pair: Pair, tell: Callable[[str], None] = lambda text: None) -> DiffView:

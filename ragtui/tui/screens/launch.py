@@ -26,6 +26,7 @@ from ragtui.tui.screens.launch_form import (
     plan_rows,
     show_tier,
     widget_id,
+    written,
 )
 from ragtui.tui.screens.launch_keys import LAUNCH_KEYS
 from ragtui.tui.screens.launch_spending import Spending
@@ -35,8 +36,6 @@ from ragtui.tui.widgets.pane import pane
 from ragtui.tui.widgets.rows import Column, RowList
 
 _TYPING_SECONDS = 0.15
-_TEXTS = ("name", "suites", "tags", "limit", "repeats", "max_calls", "max_cost", "models", "plans", "extra")
-_CHOICES = ("tier", "model", "modes", "judge", "fresh")
 
 
 class LaunchScreen(Spending):
@@ -109,6 +108,9 @@ class LaunchScreen(Spending):
         show_tier(rows, rows.children, self.query_one("#tier", Choice).value)
 
     def _filled(self) -> None:
+        if not self.query("#repeats"):
+            # The screen is being closed, so nothing was mounted any more.
+            return
         self._building = False
         self.refresh_data()
 
@@ -146,15 +148,7 @@ class LaunchScreen(Spending):
 
     def form(self) -> Form:
         """What is written now."""
-        texts = {name: self.query_one(f"#{name}", TextField).value for name in _TEXTS}
-        texts |= {name: self.query_one(f"#{name}", Choice).value for name in _CHOICES}
-        changed = {}
-        for name, field in self._fields.items():
-            for widget in self.query(f"#{name}"):
-                text = widget.value if isinstance(widget, (Choice, TextField)) else field.text
-                if text.strip() != field.text:
-                    changed[field.path] = text
-        return Form(plan=self.query_one("#plan", Choice).value, fields=changed, **texts)
+        return written(self, self._fields)
 
     @on(Input.Changed)
     def _typed(self) -> None:

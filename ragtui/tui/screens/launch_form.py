@@ -12,7 +12,7 @@ from ragtui.analysis.inputs_report import CORE
 from ragtui.experiment.plan import Plan
 from ragtui.inputs.goldens import suite_files
 from ragtui.settings import Workspace
-from ragtui.tui.data.form import Field, plan_choices
+from ragtui.tui.data.form import Field, Form, plan_choices
 from ragtui.tui.data.launch_answers import (
     FRESH_CHOICES,
     GENERATION,
@@ -39,6 +39,8 @@ _ANSWERS = {
     "many-models": ("models", "plans"),
     "asking": ("modes", "repeats", "fresh", "max_calls", "max_cost"),
 }
+_WRITTEN = ("name", "suites", "tags", "limit", "repeats", "max_calls", "max_cost", "models", "plans", "extra")
+_CHOSEN = ("plan", "tier", "model", "modes", "judge", "fresh")
 _ONLY: dict[str | None, str] = {"one-model": GENERATION, "many-models": MATRIX}
 REMEMBERED = (
     "suites", "tags", "limit", "tier", "model", "modes", "repeats", "judge", "max_calls", "max_cost", "models", "plans",
@@ -130,6 +132,19 @@ def plan_rows(plan: Plan, fields: dict[str, Field]) -> list[Widget]:
             head = (_GROUPS[field.path],) if field.path in _GROUPS else ()
             rest.append(FieldRow(field.label, _control(field), head))
     return [FieldRows(channels), FieldRows(rest)]
+
+
+def written(holder: Widget, fields: dict[str, Field]) -> Form:
+    """What is written in the form's controls, which stand below `holder`; `fields` are the plan's own, by widget id."""
+    texts = {name: holder.query_one(f"#{name}", TextField).value for name in _WRITTEN}
+    texts |= {name: holder.query_one(f"#{name}", Choice).value for name in _CHOSEN}
+    changed = {}
+    for name, field in fields.items():
+        for widget in holder.query(f"#{name}"):
+            text = widget.value if isinstance(widget, (Choice, TextField)) else field.text
+            if text.strip() != field.text:
+                changed[field.path] = text
+    return Form(fields=changed, **texts)
 
 
 def widget_id(path: str) -> str:

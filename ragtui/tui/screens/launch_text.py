@@ -135,6 +135,7 @@ def leaf_rows(found: Preview) -> list[Row]:
             shared += 1
         rows += [(line_at(depth, above[depth], "bold"), "") for depth in range(shared, len(above))]
         open_path = above
+        name = "plan schema" if path == "plan.schema" else name
         rows.append((line_at(len(above), name, "$secondary"), line(_brief(value))))
     return rows
 

@@ -73,7 +73,7 @@ class LiveScreen(RagtuiScreen):
         self.cancelling: set[str] = set()
         self.shown = ""
         self.repaints = 0
-        self.last: Any = None
+        self.last: Any = live_text.UNKNOWN
 
     # -- layout -------------------------------------------------------------------------------------------------------
 

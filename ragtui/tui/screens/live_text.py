@@ -199,8 +199,11 @@ def end_words(view: LiveView) -> str:
     return f"{done} Resume: ragtui resume {view.run_id}"
 
 
+UNKNOWN = object()
+
+
 def nothing(last: Any) -> Content:
-    """What an empty live screen says."""
+    """What an empty live screen says. `last` is the last run, None without one, `UNKNOWN` until it is known."""
     text = Content.assemble(
         ("Nothing is running here.\n\n", "bold"),
         "Press ",
@@ -211,6 +214,8 @@ def nothing(last: Any) -> Content:
     )
     if isinstance(last, RagtuiError):
         return text + Content.assemble("\n", block(f"The store cannot be read: {last.message} {last.hint}", "$warning"))
+    if last is UNKNOWN:
+        return text
     if last is None:
         return text + Content("\nNo run has been recorded yet.")
     measures = "   ".join(f"{name} {value(number)}" for name, number in list(last.measures.items())[-3:])

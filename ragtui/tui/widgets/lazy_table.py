@@ -237,7 +237,7 @@ class LazyTable(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """The head, then rows."""
         width = self._room
-        shown = layout(self.columns, width - 1)
+        shown = layout(self.columns, width - 2)
         base = self.rich_style
         if not self.count:
             lines = textwrap.wrap(self.empty, max(width - 4, 10))

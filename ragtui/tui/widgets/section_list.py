@@ -214,7 +214,7 @@ class SectionList(ScrollView, can_focus=True):
             return Strip.blank(width, base)
         if place == -2:
             return Strip([Segment(f" {section.note}", base)]).adjust_cell_length(width, base)
-        shown = layout(section.columns, width - 1)
+        shown = layout(section.columns, width - 2)
         console = self.app.console
         if place == -1:
             style = base + self.get_component_rich_style("sections--head", partial=True)
