@@ -6,7 +6,6 @@ writes the events to the journal, and only then yields them. Both tiers go this 
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress

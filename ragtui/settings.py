@@ -7,7 +7,7 @@ import os
 import re
 import tomllib
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,6 +17,8 @@ from ragtui.errors import InvalidFiles, InvalidInput, Problem
 
 CONFIG_NAME = "ragtui.toml"
 STATE_FOLDER = ".ragtui"
+NO_VARIABLE = "key_env in [profiles.{}] is not a variable's name"
+NAME_THE_VARIABLE = "Write the NAME of the environment variable that holds the key, never the key."
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -91,12 +93,20 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
         return self.state / "journal"
 
 
+def expanded(path: Path) -> Path:
+    """The path from the root of the file system, `~` and `~name` replaced; InvalidInput for a user without a home."""
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError as error:
+        raise InvalidInput(f"{path}: there is no such user's home.", "Write the path out.") from error
+
+
 def open_workspace(root: Path | None = None, store: Path | None = None) -> Workspace:
     """The workspace in `root` (the current folder by default), as its `ragtui.toml` says, or by the conventions.
 
     `store` overrides the working store. Nothing is created or required to exist.
     """
-    root = (root or Path.cwd()).expanduser().absolute()
+    root = expanded(root or Path.cwd())
     if not root.is_dir():
         raise InvalidInput(f"{root} is not a folder.", "Give the folder of the workspace after -w.")
     config = _read_config(root / CONFIG_NAME)
@@ -104,7 +114,7 @@ def open_workspace(root: Path | None = None, store: Path | None = None) -> Works
         root=root,
         corpus=root / config.corpus,
         goldens=root / config.goldens,
-        store=store.expanduser().absolute() if store else root / config.store,
+        store=expanded(store) if store else root / config.store,
         reference=root / config.reference if config.reference else None,
         state=root / STATE_FOLDER,
         profiles=config.profiles,
@@ -185,11 +195,25 @@ def _read_config(path: Path) -> _Config:
         raise InvalidInput(f"{path} is not UTF-8.", "Save the file as UTF-8.") from error
     data = parse_toml(text, path.name)
     faults = field_faults(data, _Config)
-    if faults:
-        told = [Problem(path.name, _line_of(fault, text), f"{fault}.") for fault in faults]
+    told = [Problem(path.name, _line_of(fault, text), f"{fault}.") for fault in faults]
+    told += [] if faults else list(_misnamed_variables(msgspec.convert(data, _Config), path.name, text))
+    if told:
         hint = "`ragtui init` writes a commented example; `ragtui help profiles` names the fields."
         raise InvalidFiles(told, hint, path.name)
     return msgspec.convert(data, _Config)
+
+
+def _misnamed_variables(config: _Config, file: str, text: str) -> Iterator[Problem]:
+    """Profiles with what cannot be a variable's name: it may be the key itself, so it is not shown."""
+    for name, profile in config.profiles.items():
+        if profile.key_env and not is_variable(profile.key_env):
+            line = _line_of(f"unknown field profiles.{name}.key_env", text)
+            yield Problem(file, line, NO_VARIABLE.format(name) + ".", NAME_THE_VARIABLE)
+
+
+def is_variable(name: str) -> bool:
+    """Whether an environment variable may have the name."""
+    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None
 
 
 def _line_of(fault: str, text: str) -> int:

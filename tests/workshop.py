@@ -70,6 +70,10 @@ name = "own"
 """
 
 
+# A document, a size and an overlap at which the splitter's native code panics.
+SPLITTER_FAILS = ("~~~\n  \xa0\n\n\u2028 | b |\n|---|---|", 21, 10)
+
+
 def sample_documents() -> dict[str, str]:
     """A document a topic: two headings, a few sentences, always the same."""
     source = random.Random(7)

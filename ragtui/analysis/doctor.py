@@ -49,8 +49,7 @@ def examine(workspace: Workspace, ask_servers: bool = True) -> Iterator[Finding]
     yield from artifacts(workspace)
     yield from stores(workspace)
     yield from journals(workspace)
-    if ask_servers:
-        yield from profiles(workspace)
+    yield from profiles(workspace) if ask_servers else addresses(workspace)
 
 
 def failed(area: str, error: RagtuiError, meaning: str) -> Finding:
@@ -203,6 +202,19 @@ def profiles(workspace: Workspace) -> Iterator[Finding]:
         yield from _profile(name, profile, workspace)
     if not workspace.profiles:
         yield Finding(area="profiles", what="none; the built-in embedder needs none")
+
+
+def addresses(workspace: Workspace) -> Iterator[Finding]:
+    """What can be said of the profiles of servers without asking one: addresses that no request is sent to."""
+    from ragtui.providers.address import base_url
+    from ragtui.providers.select import LOCAL
+
+    for name, profile in workspace.profiles.items():
+        try:
+            if profile.kind not in LOCAL:
+                base_url(profile, name)
+        except RagtuiError as error:
+            yield failed("profiles", error, "Plans that use it cannot run.")
 
 
 def _profile(name: str, profile: Profile, workspace: Workspace) -> Iterator[Finding]:

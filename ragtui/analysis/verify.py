@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
 
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.artifacts.ranking import Ranking
+from ragtui.events import RunStatus
 from ragtui.experiment.validate import measures_of
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.pipeline.answer_scoring import scored_answer
@@ -18,7 +20,7 @@ from ragtui.trace import CaseTrace, ChunkRef, Hits
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """How many cases and numbers were recomputed, and each difference as a sentence."""
+    """How many traces and numbers were recomputed, and each difference as a sentence."""
 
     run_id: str
     cases: int
@@ -32,14 +34,46 @@ class Verification(msgspec.Struct, frozen=True):
 
 
 def verify_run(run: RecordedRun) -> Verification:
-    """Take the recorded channel hits through stages and measures again and compare every list and score exactly."""
+    """Take the recorded channel hits through stages and measures again and compare every list and score exactly.
+
+    Each case must have one trace, under its own number; it may have none where the run is not complete.
+    """
+    return verify_slices(run.run_id, [run], [case.id for case in run.cases], run.status)
+
+
+def verify_slices(run_id: str, slices: Iterable[RecordedRun], cases: Sequence[str], status: RunStatus) -> Verification:
+    """`verify_run` of a run that comes in parts, which need not be in memory together; `cases` are all its cases."""
+    count = numbers = 0
+    differences: list[str] = []
+    placed: list[tuple[int, str]] = []
+    for part in slices:
+        recomputed, found = _recomputed(part)
+        count, numbers = count + len(part.traces), numbers + recomputed
+        differences += found
+        placed += [(trace.index, trace.case) for trace in part.traces]
+    return Verification(run_id, count, numbers, (*differences, *_misplaced(placed, cases, status == "completed")))
+
+
+def _misplaced(placed: Sequence[tuple[int, str]], cases: Sequence[str], complete: bool) -> Iterator[str]:
+    """What cannot be of (number, case) of the traces of a run with these cases."""
+    for index, case in placed:
+        if not 0 <= index < len(cases) or cases[index] != case:
+            yield f"{case}: its trace is numbered {index}, which is not this case of the run"
+    traces = Counter(case for _, case in placed)
+    yield from (f"{case}: there are {number} traces of it" for case, number in traces.items() if number > 1)
+    if complete:
+        yield from (f"{case}: there is no trace of it, but the run is completed" for case in cases if not traces[case])
+
+
+def _recomputed(run: RecordedRun) -> tuple[int, list[str]]:
+    """How many numbers of these traces were recomputed, and each difference."""
     doc, start, end = run.columns
     scorer = Scorer(measures_of(run.specification.plan), run.documents)
     cases = {case.id: case for case in run.cases}
     differences: list[str] = []
     numbers = 0
     for trace in run.traces:
-        if trace.error is not None:
+        if trace.error is not None or trace.case not in cases:
             continue
         # A mode that does not search has no channels, and no list to take anew.
         recomputed = recompute(run, trace) if trace.channels or run.tier == "retrieval" else trace
@@ -48,18 +82,7 @@ def verify_run(run: RecordedRun) -> Verification:
             rescored = scored_answer(cases[trace.case], rescored, run.measures, _injected(run, trace))
         differences += _differences(trace, rescored, cases[trace.case])
         numbers += sum(map(len, (trace.results.scores, trace.fused.scores if trace.fused else (), trace.scores)))
-    return Verification(run.run_id, len(run.traces), numbers, tuple(differences))
-
-
-def verify_slices(run_id: str, slices: Iterable[RecordedRun]) -> Verification:
-    """`verify_run` of a run that comes in parts, which need not be in memory together."""
-    parts = [verify_run(part) for part in slices]
-    return Verification(
-        run_id,
-        sum(part.cases for part in parts),
-        sum(part.numbers for part in parts),
-        tuple(difference for part in parts for difference in part.differences),
-    )
+    return numbers, differences
 
 
 def _injected(run: RecordedRun, trace: CaseTrace) -> list[ChunkRef]:

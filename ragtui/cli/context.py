@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import typer
 
+from ragtui.cli.output import say
+from ragtui.errors import StoreUnavailable
 from ragtui.settings import Workspace, open_workspace
 
 if TYPE_CHECKING:
@@ -40,7 +42,11 @@ def reading_lab(context: typer.Context, recover: bool = True) -> Lab:
 
     lab = Lab(workspace_of(context))
     if recover:
-        _recover(lab)
+        try:
+            _recover(lab)
+        except StoreUnavailable as error:
+            # What the store holds can be read all the same; where it cannot, the reading will say so.
+            say(f"A journal waits to be loaded: {error.message}")
     return lab
 
 
@@ -62,8 +68,6 @@ def running_lab(context: typer.Context, plan: Plan) -> Lab:
 
 
 def _recover(lab: Lab) -> None:
-    from ragtui.cli.output import say
-
     for run_id in lab.recover(lambda error, kept: say(f"{error} It is set aside as {kept}.")):
         status = lab.store.run(run_id).status
         if status == "completed":

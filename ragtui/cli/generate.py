@@ -87,6 +87,7 @@ def generate(
 
     Example: ragtui generate --model mock --all-modes
     """
+    from ragtui.analysis.beforehand import refuse_incomparable
     from ragtui.analysis.compare import compare
     from ragtui.cli.context import running_lab, workspace_of
     from ragtui.cli.executing import execute
@@ -116,6 +117,9 @@ def generate(
         show_estimate(lab.estimate(specification, spending), as_json)
         return
     base = lab.recorded_or_file(against, specification) if against is not None else None
+    if base is not None:
+        goldens = lab.evaluation(recipe.evaluation, "generation").cases
+        refuse_incomparable(base, specification, goldens, lab.snapshot)
     recorded = execute(lab, specification, provenance, display, as_json, spending=spending)
     calibrate(lab, recorded.run_id)
     comparison = None if base is None else compare(base, recorded, tolerance=tolerance)

@@ -11,6 +11,7 @@ from ragtui.cli.context import where
 from ragtui.cli.output import say, tell, typed
 from ragtui.errors import InvalidFiles, InvalidInput
 from ragtui.inputs.text import plural
+from ragtui.settings import CONFIG_NAME, expanded, open_workspace
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +33,7 @@ def init(
     """
     from ragtui.inputs.starting import copy_example
 
-    root = (where(context).workspace or Path.cwd()).expanduser().absolute()
+    root = expanded(where(context).workspace or Path.cwd())
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -49,9 +50,8 @@ def init(
 def _from_documents(root: Path, documents: Path | None, force: bool) -> None:
     from ragtui.inputs.corpus import read_corpus
     from ragtui.inputs.starting import find_documents, first_goldens, has_documents, settings_text, write_new
-    from ragtui.settings import CONFIG_NAME
 
-    corpus = documents.expanduser().absolute() if documents is not None else find_documents(root)
+    corpus = expanded(documents) if documents is not None else find_documents(root)
     if not corpus.is_dir():
         raise InvalidInput(f"{documents} is not a folder.", "Name the folder that holds the documents.")
     if root.resolve().is_relative_to(corpus.resolve()):
@@ -73,7 +73,6 @@ def _from_documents(root: Path, documents: Path | None, force: bool) -> None:
 def _check(root: Path, example: bool) -> None:
     """Validate what is there now, and say what to do next."""
     from ragtui.analysis.inputs_report import check_inputs
-    from ragtui.settings import open_workspace
 
     workspace = open_workspace(root)
     report = check_inputs(workspace.corpus, workspace.goldens)

@@ -123,8 +123,9 @@ def verify(context: typer.Context, run: RunArgument = "latest", as_json: JsonOpt
     from ragtui.analysis.verify import verify_slices
 
     lab = reading_lab(context)
-    run_id = lab.resolve(run)[1]
-    checked = verify_slices(run_id, lab.slices(run_id))
+    store, run_id = lab.resolve(run)
+    cases = [case.id for case in store.cases_of(run_id)]
+    checked = verify_slices(run_id, lab.slices(run_id), cases, store.run(run_id).status)
     if as_json:
         print_json(checked)
     else:

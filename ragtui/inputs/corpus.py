@@ -100,9 +100,9 @@ def read_corpus(folder: Path) -> tuple[list[Document], list[Problem]]:
         missing = Problem(str(folder), 0, "is not a folder.", "Put the documents there, or run `ragtui init`.")
         return [], [missing]
     documents: list[Document] = []
-    problems: list[Problem] = []
     places: dict[str, str] = {}
-    for path in _files(folder):
+    files, problems = _files(folder)
+    for path in files:
         name = path.relative_to(folder).as_posix()
         for item in _read(path, name):
             if isinstance(item, Problem):
@@ -120,15 +120,21 @@ def read_corpus(folder: Path) -> tuple[list[Document], list[Problem]]:
     return documents, problems
 
 
-def _files(folder: Path) -> list[Path]:
+def _files(folder: Path) -> tuple[list[Path], list[Problem]]:
+    """The files below the folder that documents come from, by path, and the folders that cannot be looked into."""
     suffixes = (*TEXT_SUFFIXES, LINES_SUFFIX)
-    found = []
-    for path in folder.rglob("*"):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    found: list[Path] = []
+    refused: list[OSError] = []
+    for place, folders, names in os.walk(folder, onerror=refused.append):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths = [Path(place, name) for name in names if not name.startswith(".")]
         # A link could lead outside the corpus, and then the snapshot would not be the folder's.
-        if path.suffix.lower() in suffixes and not hidden and path.is_file() and not path.is_symlink():
-            found.append(path)
-    return sorted(found)
+        found += [
+            path for path in paths if path.suffix.lower() in suffixes and path.is_file() and not path.is_symlink()
+        ]
+    hint = "Let ragtui read it, or move it out: a corpus that is only half read would be another corpus."
+    problems = [Problem(str(error.filename), 0, f"cannot be read: {error.strerror}.", hint) for error in refused]
+    return sorted(found), problems
 
 
 def _read(path: Path, name: str) -> Iterator[Document | Problem]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
-import regex
 
 from ragtui.errors import InvalidFiles, InvalidInput, Problem
 from ragtui.ids import content_id
 from ragtui.inputs.corpus import CorpusSnapshot
 from ragtui.inputs.goldens import GRADES, Golden, PlacedGolden, Turn, read_suites
+from ragtui.inputs.text import fold_space
 
 
 class Span(msgspec.Struct, frozen=True, order=True):
@@ -150,11 +151,25 @@ def golden_hashes(golden: Golden) -> tuple[str, str]:
 
 def find_quote(quote: str, text: str) -> tuple[int, int] | None:
     """Start and end of the first place where the quote stands, runs of white space being equal; None if nowhere."""
-    words = quote.split()
-    if not words:
+    wanted = fold_space(quote)
+    if not wanted:
         return None
-    found = regex.search(r"\s+".join(regex.escape(word) for word in words), text)
-    return (found.start(), found.end()) if found else None
+    folded = _folded(text)
+    place = folded.find(wanted)
+    if place < 0:
+        return None
+    return _unfolded(place, folded, text), _unfolded(place + len(wanted) - 1, folded, text) + 1
+
+
+# Several quotes of a document are looked for one after another.
+_folded = lru_cache(maxsize=16)(fold_space)
+
+
+def _unfolded(place: int, folded: str, text: str) -> int:
+    """Where a character of the folded text that is no space stands in the text."""
+    word = folded.count(" ", 0, place)
+    rest = text.split(None, word)[word]
+    return len(text) - len(rest) + place - (folded.rfind(" ", 0, place) + 1)
 
 
 def select(cases: Sequence[EvaluationCase], selection: Selection) -> list[EvaluationCase]:

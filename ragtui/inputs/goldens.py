@@ -66,10 +66,14 @@ FIELDS: tuple[str, ...] = tuple(field.encode_name for field in msgspec.structs.f
 
 
 def suite_files(folder: Path) -> dict[str, Path]:
-    """Suite name → file, for each `.jsonl` file directly inside the folder."""
+    """Suite name → file, for each `.jsonl` file directly inside the folder; InvalidInput if it may not be read."""
     if not folder.is_dir():
         return {}
-    return {path.stem: path for path in sorted(folder.glob(f"*{SUITE_SUFFIX}")) if path.is_file()}
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        raise InvalidInput(f"{folder} cannot be read: {error.strerror}.", "Change its permissions.") from error
+    return {path.stem: path for path in paths if path.suffix == SUITE_SUFFIX and path.is_file()}
 
 
 def read_suites(folder: Path, names: Iterable[str] | None = None) -> tuple[list[PlacedGolden], list[Problem]]:

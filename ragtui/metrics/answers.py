@@ -50,6 +50,9 @@ def score_answer(case: EvaluationCase, answered: Answered) -> Scores:
             scores[name] = float(measure(case, answered))
         except (Inapplicable, InvalidInput) as why:
             scores[name], reasons[name] = None, str(why)
+        except (ArithmeticError, ValueError, RecursionError, MemoryError, TimeoutError) as fault:
+            # Answers are anybody's text: one that a measure cannot take must not end the run.
+            scores[name], reasons[name] = None, f"the answer could not be measured: {type(fault).__name__}"
     return scores, reasons
 
 

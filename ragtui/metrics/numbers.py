@@ -6,11 +6,15 @@ import re
 from decimal import Decimal
 
 _NUMBER = re.compile(
-    r"(?<![\w.,])[-−+±~≈<>≤≥$€£]*"
+    r"(?<![\w.,])"
     r"(?P<digits>\d{1,3}(?:[,.'’\u00a0\u2009\u202f ]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d+(?:[.,]\d+)?)"
 )
-_MARKS = re.compile(r"(?m)^\s*\d+[.)]\s")
+_MARKS = re.compile(r"(?m)^[^\S\n]*\d+[.)]\s")
 _SEPARATORS = str.maketrans("", "", "'’\u00a0\u2009\u202f ")
+
+
+# What is longer is no number that anybody claims, and may be too large to be one.
+_LONGEST = 1000
 
 
 def numbers_in(text: str) -> list[Decimal]:
@@ -19,12 +23,17 @@ def numbers_in(text: str) -> list[Decimal]:
     `6,500 ft`, `6 500ft` and `6500-foot` are 6500; `2,5 l` is 2.5. Where `1.500` can be read in both ways, both are
     given: see `readings`.
     """
-    return [value for match in _NUMBER.finditer(_MARKS.sub(" ", text)) for value in readings(match["digits"])[:1]]
+    return [value for digits in _digits(_MARKS.sub(" ", text)) for value in readings(digits)[:1]]
 
 
 def all_readings(text: str) -> set[Decimal]:
     """Every value that a number in the text may stand for."""
-    return {value for match in _NUMBER.finditer(text) for value in readings(match["digits"])}
+    return {value for digits in _digits(text) for value in readings(digits)}
+
+
+def _digits(text: str) -> list[str]:
+    found = (match["digits"] for match in _NUMBER.finditer(text))
+    return [digits for digits in found if len(digits) <= _LONGEST]
 
 
 def readings(digits: str) -> list[Decimal]:

@@ -7,7 +7,7 @@ import re
 from urllib.parse import SplitResult, urlsplit
 
 from ragtui.errors import ProviderUnavailable
-from ragtui.settings import Profile, environment
+from ragtui.settings import NAME_THE_VARIABLE, NO_VARIABLE, Profile, environment, is_variable
 
 _DEFAULT_URLS = {"ollama": "http://127.0.0.1:11434"}
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -64,8 +64,8 @@ def placeless(model: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host can only be this machine."""
-    if host == "localhost" or host.endswith(".localhost"):
+    """Whether a host can only be this machine. A name below `localhost` is whatever the network's servers say."""
+    if host == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -89,16 +89,24 @@ def key_of(profile: Profile, name: str) -> str:
     """
     if not profile.key_env:
         return ""
+    if not is_variable(profile.key_env):
+        raise ProviderUnavailable(f"{NO_VARIABLE.format(name)}.", NAME_THE_VARIABLE)
+    variable = variable_of(profile, name)
     key = (environment(profile.key_env) or "").strip()
     if not key:
         raise ProviderUnavailable(
-            f"Profile {name!r} needs a key, but the variable {profile.key_env} is not set.", f"Set {profile.key_env}."
+            f"Profile {name!r} needs a key, but the variable {variable} is not set.", f"Set {variable}."
         )
     if not (key.isascii() and key.isprintable()):
         raise ProviderUnavailable(
-            f"The variable {profile.key_env} holds a character that no key can have.", "Copy the key again."
+            f"The variable {variable} holds a character that no key can have.", "Copy the key again."
         )
     return key
+
+
+def variable_of(profile: Profile, name: str) -> str:
+    """How messages call the variable: by its name where that is written as such names are, else it may be the key."""
+    return profile.key_env if profile.key_env.isupper() else f"that key_env in [profiles.{name}] names"
 
 
 def redacted(text: str, key: str) -> str:

@@ -20,8 +20,8 @@ _BEGINNING_SECONDS = 5.0
 class AnswerReader:
     """Reads bodies of at most `limit` bytes. `until` is the moment (of `time.monotonic`) by which all must be there.
 
-    The key that a server tells back is replaced in what is read. A body that is too long or compressed, and text that is not UTF-8, become what `fault` makes of them; a moment that
-    has passed becomes TimeoutError.
+    A body that is too long or compressed, and text that is not UTF-8, become what `fault` makes of them; a moment that
+    has passed becomes TimeoutError. A key that the server tells back is replaced in what is read.
     """
 
     def __init__(self, limit: int, fault: Callable[[str, Advice], ProviderUnavailable], key: str = "") -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from ragtui.errors import ProviderUnavailable
 from ragtui.inputs.text import fold_space, printable
-from ragtui.providers.address import redacted
+from ragtui.providers.address import redacted, variable_of
 from ragtui.settings import Profile
 
 Advice = Literal["up", "url", "key", "model", "batch", "slow", "kind", "again", "request", "dimensions"]
@@ -43,7 +43,7 @@ _SUBJECT = "The server of profile {!r}"
 def server_fault(profile: Profile, name: str, what: str, advice: Advice) -> ProviderUnavailable:
     """`The server of profile 'x' <what>.`, with what to do about it."""
     place = f"[profiles.{name}]"
-    right_key = f"Set the right key in {profile.key_env}." if profile.key_env else f"Set key_env in {place}."
+    right_key = f"Set the right key in {_holder(profile, name)}." if profile.key_env else f"Set key_env in {place}."
     hints: dict[Advice, str] = {
         "up": f"Start the server, or correct url in {place}.",
         "url": f"Set url in {place} to the address that answers.",
@@ -57,6 +57,11 @@ def server_fault(profile: Profile, name: str, what: str, advice: Advice) -> Prov
         "request": f"Check model and kind in {place}: `ragtui doctor` asks the server.",
     }
     return ProviderUnavailable(f"{_SUBJECT.format(name)} {what}.", hints[advice])
+
+
+def _holder(profile: Profile, name: str) -> str:
+    variable = variable_of(profile, name)
+    return variable if variable == profile.key_env else f"the variable {variable}"
 
 
 def listed(names: Iterable[str]) -> str:

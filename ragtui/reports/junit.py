@@ -17,14 +17,14 @@ from ragtui.inputs.text import plural, printable
 from ragtui.reports import cells
 
 
-def run_junit(run: RecordedRun) -> str:
+def run_junit(run: RecordedRun, indexed: Indexed | None = None) -> str:
     """A failure is a judgment that is not within the primary measure's cut-off, with its cause.
 
-    In the generation tier a test case is a golden in the mode that stands for the run, and a failure one that no repeat
-    answers as it should be.
+    `indexed` as in `attribute`. In the generation tier a test case is a golden in the mode that stands for the run, and
+    a failure one that no repeat answers as it should be.
     """
     goldens = by_golden(run)
-    failures = _missed(run) if goldens is run else _wrong(run, goldens)
+    failures = _missed(run, indexed) if goldens is run else _wrong(run, goldens)
     root = Xml.Element("testsuites", name="ragtui")
     for suite, cases in _by_suite(goldens).items():
         element = Xml.SubElement(root, "testsuite", name=_safe(suite), timestamp=_safe(run.started_at))
@@ -41,9 +41,9 @@ def run_junit(run: RecordedRun) -> str:
 _Failure = tuple[str, str, str]
 
 
-def _missed(run: RecordedRun) -> dict[str, _Failure]:
+def _missed(run: RecordedRun, indexed: Indexed | None) -> dict[str, _Failure]:
     by_case: dict[str, list[Miss]] = {}
-    for miss in attribute(run):
+    for miss in attribute(run, indexed=indexed):
         by_case.setdefault(miss.case, []).append(miss)
     return {
         case: (f"{plural(len(lost), 'judgment')} missed", "miss", "\n".join(map(cells.missed, lost)))

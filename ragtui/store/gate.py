@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragtui.errors import StoreUnavailable
+from ragtui.settings import expanded
 from ragtui.store.faults import is_lock, locked, newer, not_a_store, translated
 from ragtui.store.schema import has_code, latest, migrate, version_of
 
@@ -35,7 +36,7 @@ class Gate:
     """Opens one store for reading or writing. `wait_seconds` is how long another process's hold is outwaited."""
 
     def __init__(self, path: Path, read_only: bool = False, wait_seconds: float = 5.0) -> None:
-        self.path = path.expanduser().absolute()
+        self.path = expanded(path)
         self.read_only = read_only
         self.wait_seconds = wait_seconds
         with _locks_guard:

@@ -13,6 +13,7 @@ from ragtui.providers.protocols import GeneratorIdentity
 from ragtui.store import baselines, cases, columns, load, runs, upkeep
 from ragtui.store.cases import CaseDetail, CaseFilter
 from ragtui.store.gate import Gate
+from ragtui.store.lines import DamagedJournal
 from ragtui.store.paid import PaidAnswers
 from ragtui.store.rows import Baseline, CaseRow, RunRecord, RunRow
 from ragtui.trace import CaseTrace, ChunkRef
@@ -57,7 +58,7 @@ class Store:
         return load.load(self._gate, path, status_if_unfinished)
 
     def recover(
-        self, folder: Path, set_aside: Callable[[load.DamagedJournal, Path], None] | None = None
+        self, folder: Path, set_aside: Callable[[DamagedJournal, Path], None] | None = None
     ) -> list[str]:
         """Load every journal in the folder that nobody holds; the ids of their runs.
 

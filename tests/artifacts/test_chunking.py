@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from ragtui.artifacts.cache import ArtifactCache
 from ragtui.artifacts.chunking import ChunkSet, chunk_recipe, chunk_set, chunk_set_id, cut, heading_paths
 from ragtui.artifacts.recipes import Chunking
+from ragtui.errors import InvalidInput
 from ragtui.inputs.corpus import CorpusSnapshot, document, snapshot
+from tests.workshop import SPLITTER_FAILS
 
 _WORDS = st.sampled_from(
     [
@@ -165,6 +167,14 @@ def test_from_the_cache_as_built(tmp_path: Path) -> None:
         assert getattr(built, column).tolist() == getattr(opened, column).tolist()
     assert built.headings == opened.headings
     assert [path.name for path in tmp_path.iterdir()] == [cache.folder("chunks", built.id).name]
+
+
+def test_a_document_on_which_the_splitter_fails_is_named() -> None:
+    """Its panic is no Exception: uncaught, it would pass by everything that tells errors."""
+    recipe = Chunking(size=SPLITTER_FAILS[1], overlap=SPLITTER_FAILS[2])
+    with pytest.raises(InvalidInput, match="Document 'odd' cannot be cut by the splitter, which failed: "):
+        chunked({"even": "Fine.", "odd": SPLITTER_FAILS[0]}, recipe)
+    assert len(chunked({"even": "Fine.", "odd": SPLITTER_FAILS[0]}, Chunking())) == 2
 
 
 @pytest.mark.parametrize("text", ["\u200b", "\ufeffx", "a\x00b"])

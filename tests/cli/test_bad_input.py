@@ -16,7 +16,15 @@ import pytest
 from ragtui.lab import open_lab
 from ragtui.store.journal import journal_path, journals
 from tests.cli.conftest import Call
-from tests.workshop import ROOT, environment, make_workspace, ragtui, sample_goldens, write_suite
+from tests.workshop import (
+    ROOT,
+    SPLITTER_FAILS,
+    environment,
+    make_workspace,
+    ragtui,
+    sample_goldens,
+    write_suite,
+)
 
 
 def test_all_problems_of_the_inputs_as_json(workspace: Path, call: Call) -> None:
@@ -54,6 +62,27 @@ def test_one_document_runs_with_a_warning_from_check(tmp_path: Path, call: Call)
     assert call(folder, "run", "hybrid", "--json").json["measures"]["RR"]["value"] == 1.0
 
 
+def test_a_library_that_panics(workspace: Path) -> None:
+    """Over a document it is the document's fault, anywhere else one of ours; never a traceback, nor a failed gate."""
+    text, size, overlap = SPLITTER_FAILS
+    (workspace / "corpus" / "odd.md").write_text(text, "utf-8")
+    settings = ("--set", f"chunking.size={size}", "--set", f"chunking.overlap={overlap}")
+    told = ragtui(workspace, "run", "bm25", *settings, "--json", RUST_BACKTRACE="0")
+    assert told.returncode == 2
+    assert json.loads(told.stdout)["error"]["kind"] == "invalid_input"
+    assert "ragtui: Document 'odd' cannot be cut by the splitter, which failed: " in told.stderr
+    assert "Traceback" not in told.stderr
+    assert json.loads(ragtui(workspace, "runs", "--json").stdout)["runs"][0]["status"] == "failed"
+    (workspace / "plan.py").write_text(
+        "from semantic_text_splitter import MarkdownSplitter\n"
+        f"MarkdownSplitter({size}, overlap={overlap}).chunk_indices({text!r})\n"
+    )
+    told = ragtui(workspace, "run", "plan.py", RUST_BACKTRACE="0")
+    assert told.returncode == 70
+    assert "ragtui has a fault: PanicException: " in told.stderr
+    assert "Traceback" not in told.stderr
+
+
 def test_no_workspace(tmp_path: Path, call: Call) -> None:
     told = call(tmp_path / "nowhere", "run")
     assert told.code == 2
@@ -75,6 +104,10 @@ def test_no_workspace(tmp_path: Path, call: Call) -> None:
             "  ragtui.toml:5: Expected `float`, got `str` at `profiles.a.timeout`.\n"
             "  ragtui.toml:6: Object missing required field `profiles.b.kind`.\n",
         ),
+        (
+            "[profiles.a]\nkind = 'openai'\nkey_env = 'sk-pasted'",
+            "ragtui.toml:3: key_env in [profiles.a] is not a variable's name. Write the NAME",
+        ),
         ("[profiles.a]\nkind = 'olama'", "ragtui.toml:2: Invalid enum value 'olama' at `profiles.a.kind`."),
         ("corpus = ", "ragtui.toml"),
     ],
@@ -84,6 +117,7 @@ def test_a_bad_workspace_file(workspace: Path, call: Call, content: str, message
     told = call(workspace, "runs")
     assert told.code == 2
     assert message in told.err
+    assert "sk-pasted" not in told.err
 
 
 @pytest.mark.parametrize(
@@ -126,9 +160,10 @@ def test_unknown_preset_and_plan_faults(workspace: Path, call: Call) -> None:
 # The administrator may write anywhere, so the process gives that privilege up for good before it becomes ragtui.
 _OBEYS_PERMISSIONS = """
 import ctypes, os, sys
-drop, dac_override = 24, 1
-if os.geteuid() == 0 and ctypes.CDLL(None).prctl(drop, dac_override, 0, 0, 0) != 0:
-    sys.exit(99)
+drop, dac_override, dac_read_search = 24, 1, 2
+for privilege in (dac_override, dac_read_search) if os.geteuid() == 0 else ():
+    if ctypes.CDLL(None).prctl(drop, privilege, 0, 0, 0) != 0:
+        sys.exit(99)
 os.execv(sys.executable, [sys.executable, "-m", "ragtui", *sys.argv[1:]])
 """
 
@@ -160,6 +195,39 @@ def test_a_read_only_folder(workspace: Path, call: Call) -> None:
     finally:
         for path in paths:
             path.chmod(0o755)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="privileges are given up in Linux's way")
+def test_a_store_that_may_only_be_read_is_read_while_a_journal_waits(workspace: Path, call: Call) -> None:
+    assert call(workspace, "run", "bm25", "--json").code == 0
+    store = workspace / "runs.duckdb"
+    store.chmod(0o444)
+    assert obeying(workspace, "run", "bm25").returncode == 7
+    told = obeying(workspace, "runs")
+    assert told.returncode == 0
+    assert "A journal waits to be loaded: " in told.stderr
+    assert told.stdout.count("bm25") == 1
+    store.chmod(0o644)
+    assert obeying(workspace, "runs").stdout.count("bm25") == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="privileges are given up in Linux's way")
+@pytest.mark.parametrize("closed", [".ragtui", "corpus", "goldens", "corpus/sub"])
+def test_a_folder_that_may_not_be_looked_into_is_named(workspace: Path, closed: str) -> None:
+    (workspace / "corpus" / "sub").mkdir()
+    folder = workspace / closed
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0)
+    try:
+        for arguments in (("run", "bm25"), ("runs",), ("doctor", "--offline"), ("watch",), ("corpus", "check")):
+            told = obeying(workspace, *arguments)
+            assert told.returncode != 70, told.stderr
+            if arguments[0] == "run":
+                assert told.returncode in (2, 7)
+                assert str(folder) in told.stderr
+                assert "ermission" in told.stderr
+    finally:
+        folder.chmod(0o755)
 
 
 _LITTLE_ROOM = """

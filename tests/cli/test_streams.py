@@ -106,6 +106,8 @@ def test_ctrl_c_while_it_starts_is_a_line(recorded: Path, module: str) -> None:
         ("score", "x" * 5000, "x"),
         ("import", "csv", "x" * 5000),
         ("init", "x" * 5000),
+        ("-w", "~nobody-of-this-name/x", "runs"),
+        ("--store", "~nobody-of-this-name/x", "runs"),
     ],
 )
 def test_a_path_that_the_system_refuses_is_one_sentence(recorded: Path, arguments: tuple[str, ...]) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from semantic_text_splitter import MarkdownSplitter
 
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.verify import verify_run
-from ragtui.events import CaseFinished, RunFinished, RunStatus
+from ragtui.events import CaseFinished, RunEvent, RunFinished, RunStatus
 from ragtui.experiment.editing import read_plan
 from ragtui.experiment.generation import Generation
 from ragtui.experiment.plan import Channel, Plan, Retrieval
@@ -20,8 +22,9 @@ from ragtui.experiment.presets import PRESETS, preset
 from ragtui.ids import canonical_json
 from ragtui.lab import Lab, open_lab
 from ragtui.providers.builtin import BuiltinEmbedder
+from ragtui.providers.protocols import Role, Vectors
 from ragtui.reports.records import comparable_trace
-from tests.workshop import make_workspace, own_lab, ragtui, resume, sample_goldens, write_suite
+from tests.workshop import SPLITTER_FAILS, make_workspace, own_lab, ragtui, resume, sample_goldens, write_suite
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +127,6 @@ def test_a_resumed_run_keeps_the_order_of_its_cases(tmp_path: Path, tier: str) -
     folder = make_workspace(tmp_path / "ws", goldens=goldens)
     plan = _own_plan(folder)
     if tier == "generation":
-        # Echoes go in groups as large as this run; where nothing was interrupted, what failed is left to do.
         plan = msgspec.structs.replace(plan, generation=Generation(model="mock", modes=("mock",)))
     healthy, calls = own_lab(folder).retrievers["my_search:retrieve"], []
 
@@ -192,6 +194,32 @@ def test_a_span_of_a_replaced_trace_keeps_its_ordinal(tmp_path: Path) -> None:
     assert [[run.chunk_of[chunk].name for chunk in trace.results.chunks] for trace in run.traces] == [[], ["two#2-12"]]
     assert [trace.scores["R@5"] for trace in run.traces] == [0.0, 1.0]
     assert verify_run(run).ok
+
+
+def test_a_library_that_panics_fails_the_run(workspace: Path) -> None:
+    """The run says that it failed and why; it does not end without a word, as if its process had been killed."""
+
+    class Panicking(BuiltinEmbedder):
+        def embed(self, texts: Sequence[str], role: Role) -> Vectors:
+            if role == "query":
+                text, size, overlap = SPLITTER_FAILS
+                MarkdownSplitter(size, overlap=overlap).chunk_indices(text)
+            return super().embed(texts, role)
+
+    lab = open_lab(workspace, execution="allow_runs", query_embedder=Panicking())
+    last: list[RunEvent] = []
+
+    async def run() -> None:
+        async for event in lab.events(lab.bind(preset("vector")), run_id="panic"):
+            last[:] = [event]
+
+    with pytest.raises(BaseException, match="Invalid byte sequence"):
+        asyncio.run(run())
+    [ended] = last
+    assert isinstance(ended, RunFinished)
+    assert (ended.status, ended.reason) == ("failed", "PanicException: Invalid byte sequence")
+    assert lab.recover() == ["panic"]
+    assert lab.store.run("panic").status == "failed"
 
 
 def test_leaving_the_iterator_keeps_what_was_reported(workspace: Path) -> None:

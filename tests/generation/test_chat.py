@@ -327,6 +327,56 @@ def test_a_key_never_reaches_a_trace(folder: Path, monkeypatch: pytest.MonkeyPat
     assert not any("secret" in _whole(trace) for trace in run.traces)
 
 
+SECRET = "sk-very-secret-1"
+TELLING: dict[str, list[Any]] = {
+    "error": [{"error": {"message": f"Incorrect API key provided: {SECRET}"}}],
+    "refusal": [delta(refusal=f"no {SECRET}")],
+    "answer": [delta(content=f"boil {SECRET}"), delta("stop")],
+    "pieces": [*(delta(content=char) for char in f"boil {SECRET}"), delta("stop")],
+    "thinking": [delta(reasoning_content=SECRET[:5]), delta(reasoning_content=SECRET[5:]), delta("stop")],
+    "finish": [delta(content="boil"), delta(f"stop{SECRET}")],
+}
+
+
+@pytest.mark.parametrize("kind", TELLING)
+def test_a_key_in_an_answer_with_a_good_status_never_reaches_a_trace(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("TOY_KEY", SECRET)
+
+    def tells(request: Request) -> Reply:
+        return events(TELLING[kind]) if request.method == "POST" else openai()(request)
+
+    run = run_with(folder, tells, key_env="TOY_KEY")
+    assert not any("secret" in _whole(trace) for trace in run.traces)
+    assert all("[key]" in _whole(trace) for trace in run.traces)
+
+
+@pytest.mark.parametrize("wanted", ["other", ""])
+def test_a_list_of_models_is_cut_and_inert(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOY_KEY", SECRET)
+    names = [f"a-{SECRET}\x1b[31m", "b" * 5000, *(f"m{number}" for number in range(10_000))]
+    with ScriptedServer(openai(models=names)) as server, pytest.raises(ProviderUnavailable) as failure:
+        _ = ChatGenerator(profile(server, model=wanted, key_env="TOY_KEY"), "toy").identity
+    assert "a-[key]\\x1b[31m" in failure.value.hint
+    assert "and 9,990 more" in failure.value.hint
+    assert len(failure.value.hint) < 600
+
+
+@pytest.mark.parametrize(("prompt", "completion"), [(-5, 10**18), (2**63 - 1, -1)])
+def test_counts_that_cannot_be_are_none(folder: Path, prompt: int, completion: int) -> None:
+    def counts(request: Request) -> Reply:
+        if request.method != "POST":
+            return openai()(request)
+        return events([delta(content="boil"), delta("stop"), usage(prompt, completion)])
+
+    run = run_with(folder, counts)
+    assert errors(run) == set()
+    used = [trace.answer.usage for trace in run.traces if trace.answer]
+    assert used
+    assert {(each.prompt_tokens, each.completion_tokens) for each in used} == {(None, None)}
+
+
 def _whole(trace: CaseTrace) -> str:
     import msgspec
 

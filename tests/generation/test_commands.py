@@ -372,3 +372,34 @@ def test_the_matrix_and_a_support_question(folder: Path) -> None:
     assert {row["verdict"] for row in below} == {"well below its row"}
     above = result(folder, "matrix", "lookup", "toy", "--correctness", "1")["lookup"][0]
     assert above["verdict"] in ("above its row", "at its ceiling")
+
+
+def test_what_could_not_be_compared_is_refused_before_anything_is_asked(folder: Path) -> None:
+    arguments = ("generate", "bm25", "--model", "toy", "--repeats", "1", "--no-rewrite")
+    with ScriptedServer(openai()) as server:
+        configure(folder, server.url)
+        base = result(folder, *arguments)["run_id"]
+        found = result(folder, "run", "bm25")["run_id"]
+        asked_for = len(server.posts())
+        listed = result(folder, "runs")["runs"]
+
+        def refused(*more: str) -> str:
+            done = ragtui(folder, *arguments, "--fresh", *more)
+            assert done.returncode == 3
+            return done.stderr
+
+        assert "have no mode in common" in refused("--mode", "oracle", "--against", base)
+        assert "is a retrieval run and the new run a generation run" in refused("--against", found)
+        suite = folder / "goldens" / "core.jsonl"
+        whole = suite.read_text()
+        suite.write_text(whole.replace("9999", "8888"))
+        assert "12 goldens with the same id differ" in refused("--against", base)
+        suite.write_text(whole)
+        document = folder / "corpus" / "diesel-tank.md"
+        document.write_text(document.read_text().replace("yard", "shed"))
+        told = refused("--against", base)
+        assert "the new run on" in told
+        assert "changed:\n  diesel-tank\n" in told
+        assert "anchor-tank" not in told
+        assert len(server.posts()) == asked_for
+    assert result(folder, "runs")["runs"] == listed

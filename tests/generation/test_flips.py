@@ -282,10 +282,10 @@ def test_the_published_schema_has_every_key(flipped: tuple[RecordedRun, Recorded
 
 def test_junit_of_a_run_fails_the_goldens_that_no_repeat_answers(folder: Path) -> None:
     run = ran(
-        lab_with(folder, model("mixed", {"diesel": 0, "engine": 1, "refusals": 0})),
+        lab_with(folder, model("all-kinds", {"diesel": 0, "engine": 1, "refusals": 0})),
         generating("oracle", "e2e", "noretrieval", repeats=1, rewrite=False),
     )
-    root = Xml.fromstring(run_junit(answered(folder, "mixed", {"diesel": 0, "engine": 1, "refusals": 0})))
+    root = Xml.fromstring(run_junit(answered(folder, "all-kinds", {"diesel": 0, "engine": 1, "refusals": 0})))
     failures = {str(test.get("name")): failure for test in root.iter("testcase") for failure in test.iter("failure")}
     assert set(failures) == {"diesel-litres", "no-0", "no-1", "no-2", "no-3"}, "engine is unstable"
     assert failures["diesel-litres"].get("message") == r"wrong: lacks \b61 litres; holds \b9999\b"

@@ -112,7 +112,7 @@ def test_a_run_records_prompt_context_and_answer(shared: Path) -> None:
 
 
 @pytest.mark.parametrize("modes", [("e2e",), ("oracle", "noretrieval"), ("noretrieval", "e2e", "mock")])
-def test_a_list_shows_the_means_of_the_summary(shared: Path, modes: tuple[Mode, ...]) -> None:
+def test_a_list_shows_the_means_of_the_summary(folder: Path, modes: tuple[Mode, ...]) -> None:
     """Repeats of which some failed, and modes that do not stand for the run, weigh in both alike."""
     asked: Counter[str] = Counter()
 
@@ -122,7 +122,7 @@ def test_a_list_shows_the_means_of_the_summary(shared: Path, modes: tuple[Mode, 
             raise UnusableReply("empty", "said nothing")
         return "It holds 9999 litres." if "beacon" in asks(request) else reads(request)
 
-    lab = lab_with(shared, flaky)
+    lab = lab_with(folder, flaky)
     run = ran(lab, generating(*modes, repeats=3))
     assert counts(run.cases, run.trace_of).errors > 0
     row = next(row for row in lab.store.runs() if row.run_id == run.run_id)

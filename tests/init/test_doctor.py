@@ -117,6 +117,15 @@ def test_wrong_settings_are_a_finding(workspace: Path, capsys: pytest.CaptureFix
     assert "ragtui.toml" in bad(findings)[0]["what"]
 
 
+@pytest.mark.parametrize("url", ["https://me:sk-pasted@host.example", "http://host.example", "file:///x"])
+def test_addresses_are_looked_at_without_asking(workspace: Path, capsys: pytest.CaptureFixture[str], url: str) -> None:
+    profile(workspace, kind="openai", model="m", url=url)
+    code, findings = examined(workspace, capsys, "--offline")
+    assert code == 4
+    assert "url" in bad(findings)[0]["what"] or "plain http" in bad(findings)[0]["what"]
+    assert "sk-pasted" not in str(findings)
+
+
 @pytest.mark.parametrize(("reply", "message", "code"), [
     (None, "mine: toy (8 dimensions", 0),
     (Reply.json({"error": f"no such key {CANARY}"}, 401), "refuses the key", 4),

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -158,6 +159,25 @@ def test_hidden_files_and_links_are_not_the_corpus(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux file names are arbitrary bytes")
+def test_a_folder_that_may_not_be_read_is_a_problem_and_no_smaller_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.md").write_text("text")
+    scandir = os.scandir
+
+    def refusing(path: str) -> Any:
+        if Path(path).name == "sub":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    # Permissions would not stop a test that root runs.
+    monkeypatch.setattr(os, "scandir", refusing)
+    _, problems = read_corpus(tmp_path)
+    assert [problem.message for problem in problems] == ["cannot be read: Permission denied."]
+    assert problems[0].file == str(tmp_path / "sub")
+
+
 def test_a_file_name_that_is_not_utf8(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"caf\xe9.md")).write_text("text")
     (tmp_path / "fine.md").write_text("text")

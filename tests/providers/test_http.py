@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ragtui.errors import ProviderUnavailable
-from ragtui.providers.address import base_url, is_secret, unkeyed
+from ragtui.providers.address import base_url, is_loopback, is_secret, unkeyed
 from ragtui.providers.http import ProviderClient
 from ragtui.providers.patience import LONGEST_RETRY_AFTER, back_off, retry_after
 from ragtui.settings import Profile
@@ -311,6 +311,29 @@ def test_urls_that_are_refused(url: str, insecure: bool, message: str) -> None:
 ])  # fmt: skip
 def test_urls_that_are_taken(url: str, insecure: bool) -> None:
     assert base_url(Profile(kind="openai", url=url, insecure=insecure), "p") == url.rstrip("/")
+
+
+@pytest.mark.parametrize("pasted", ["sk-SECRET-pasted", "SECRET pasted", "ghp_SECRETpasted"])
+def test_a_key_in_place_of_its_variable_is_never_told(pasted: str) -> None:
+    with pytest.raises(ProviderUnavailable) as caught:
+        ProviderClient(Profile(kind="openai", url="https://host.example", key_env=pasted), "toy")
+    assert "key_env in [profiles.toy]" in caught.value.message
+    assert "SECRET" not in caught.value.message + caught.value.hint
+
+
+def test_a_pasted_key_that_could_be_a_name_is_not_told_by_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ghp_SECRETpasted", CANARY)
+    with ScriptedServer([Reply.json({}, 401)]) as server:
+        error = failure(client(server, key_env="ghp_SECRETpasted"))
+    assert error.hint == "Set the right key in the variable that key_env in [profiles.toy] names."
+
+
+@pytest.mark.parametrize(("host", "loopback"), [
+    ("localhost", True), ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("evil.localhost", False),
+    ("localhost.evil.example", False), ("10.0.0.1", False),
+])  # fmt: skip
+def test_what_this_machine_is(host: str, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
 
 
 def test_missing_and_unusable_keys(monkeypatch: pytest.MonkeyPatch) -> None:

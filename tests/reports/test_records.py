@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -65,7 +66,30 @@ def test_slices_are_the_run_in_parts(lab: Lab, run: RecordedRun) -> None:
     assert [case.id for part in slices for case in part.cases] == [case.id for case in run.cases]
     whole = verify_run(run)
     assert whole.ok
-    assert verify_slices(run.run_id, slices) == whole
+    assert verify_slices(run.run_id, slices, [case.id for case in run.cases], run.status) == whole
+
+
+def test_a_run_that_lacks_doubles_or_misplaces_a_case_is_not_verified(run: RecordedRun) -> None:
+    def differences(**changes: Any) -> tuple[str, ...]:
+        return verify_run(msgspec.structs.replace(run, **changes)).differences
+
+    first, second, third, *rest = run.traces
+    assert differences(traces=(first, third, *rest)) == ("q-001: there is no trace of it, but the run is completed",)
+    assert differences(traces=(first, third, *rest), status="interrupted") == ()
+    assert differences(traces=(first, second, second, third, *rest)) == ("q-001: there are 2 traces of it",)
+    moved = msgspec.structs.replace(second, index=7)
+    assert differences(traces=(first, moved, third, *rest)) == (
+        "q-001: its trace is numbered 7, which is not this case of the run",
+    )
+    # As a resumed run once left it: the question of another case under this one's number.
+    again = msgspec.structs.replace(third, index=1)
+    assert differences(traces=(first, again, third, *rest)) == (
+        "q-002: its trace is numbered 1, which is not this case of the run",
+        "q-002: there are 2 traces of it",
+        "q-001: there is no trace of it, but the run is completed",
+    )
+    gone = msgspec.structs.replace(second, case="gone")
+    assert len(differences(traces=(first, gone, third, *rest))) == 2
 
 
 def test_one_case_alone(lab: Lab, run: RecordedRun) -> None:

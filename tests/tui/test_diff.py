@@ -134,6 +134,7 @@ async def test_from_a_regressed_measure_to_both_rankings_in_two_keys(pair: tuple
     async with running.run_test(size=(120, 40)) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: screen.view is not None)
+        await at_rest(pilot)
         under = screen.query_one("#diff-left", SectionList).under_cursor()
         assert under is not None
         assert under[1].key == "nDCG@10"
@@ -160,6 +161,7 @@ async def test_the_specification_stands_before_any_number(pair: tuple[Path, str,
     async with running.run_test(size=(120, 40)) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: screen.view is not None)
+        await at_rest(pilot)
         left = screen.query_one("#diff-left", SectionList)
         assert [section.key for section in left.sections] == ["specification", "measures", "tags", "flips"]
         await press(pilot, "home")
@@ -175,6 +177,7 @@ async def test_tags_follow_the_measure_and_flips_open(pair: tuple[Path, str, str
     async with running.run_test(size=(200, 60)) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: screen.view is not None)
+        await at_rest(pilot)
         await press(pilot, "down")
         await until(pilot, lambda: screen.measure == "R@5")
         assert any("Tags by R@5" in line for line in shown(running))
@@ -198,6 +201,7 @@ async def test_promote_choose_and_swap(tmp_path: Path, pair: tuple[Path, str, st
     async with running.run_test(size=(80, 24)) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: screen.view is not None)
+        await at_rest(pilot)
         await press(pilot, "x")
         await until(pilot, lambda: judged(screen) == old)
         await press(pilot, "p")
@@ -242,6 +246,7 @@ async def test_hostile_text_is_inert_and_nothing_is_clipped(hostile: Path, size:
     async with running.run_test(size=size) as pilot:
         screen = screen_of(running)
         await until(pilot, lambda: screen.view is not None)
+        await at_rest(pilot)
         await at_rest(pilot)
         sound(running, screen, size)
         await press(pilot, "enter")

@@ -108,8 +108,8 @@ class DiffScreen(PairOfRuns):
         line = Text(end="", no_wrap=True)
         if self.pair is not None:
             width = max((self.size.width - (30 if self.level == "summary" else 48)) // 2, 14)
-            line.append("base ", "dim").append_text(_side(self.pair.base, width))
-            line.append("  →  new ", "dim").append_text(_side(self.pair.new, width))
+            line.append("base ", "dim").append_text(diff_rows.side_text(self.pair.base, width))
+            line.append("  →  new ", "dim").append_text(diff_rows.side_text(self.pair.new, width))
             if self.level == "summary":
                 line.append(f"   {self.pair.why}", "dim")
             elif self.level == "questions":
@@ -295,10 +295,3 @@ class DiffScreen(PairOfRuns):
             row = found[1] if found is not None else None
         if row is not None:
             self.ragtui.copy("\t".join(cell.plain.strip() for cell in row.cells))
-
-
-def _side(side: data.Side, width: int) -> Text:
-    star = "★ " if side.baseline else ""
-    return Text(f"{star}{side.row.run_id} ", style="bold", end="") + inert(
-        side.row.name or "unnamed", "not bold", max(width - 16, 6)
-    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Static
 from textual.worker import get_current_worker
@@ -17,6 +16,7 @@ from ragtui.tui.follow import follow_run
 from ragtui.tui.messages import Failed, LiveChanged, LiveMoved, Loaded, RunEnded
 from ragtui.tui.screens import live_text
 from ragtui.tui.screens.base import RagtuiScreen
+from ragtui.tui.screens.live_keys import LIVE_KEYS
 from ragtui.tui.screens.live_lists import live_lists
 from ragtui.tui.widgets.pane import pane
 from ragtui.tui.widgets.rows import RowList
@@ -35,35 +35,7 @@ class LiveScreen(RagtuiScreen):
     ones did not find everything, errored ones have no result. Values are means so far with their 95 % interval; in a
     run that asks a model they are of one mode, and a line more tells tokens a second, what was replayed and cost. The
     queue counts calls in flight and cases that wait; retries are requests sent again because the server was busy."""
-    BINDINGS: ClassVar[list[Any]] = [
-        Binding(
-            "t,enter",
-            "open_trace",
-            "Trace",
-            id="live.trace",
-            tooltip="Open the run, or the chosen case, on the trace screen.",
-        ),
-        Binding(
-            "x",
-            "cancel",
-            "Cancel",
-            id="live.cancel",
-            tooltip="Ask the run to stop: it finishes what is in flight and keeps everything.",
-        ),
-        Binding("d", "detach", "Detach", id="live.detach", tooltip="Stop watching this run; it goes on."),
-        Binding("a", "attach", "Attach", id="live.attach", tooltip="Watch again the runs that were detached."),
-        Binding("r", "resume", "Resume", id="live.resume", tooltip="Continue a run that was interrupted or cancelled."),
-        Binding("m", "matrix", "Matrix", id="live.matrix", tooltip="Which model can what: the matrix, as it fills."),
-        Binding("right_square_bracket,n", "next_run(1)", "Next run", id="live.next", tooltip="Show the next run."),
-        Binding(
-            "left_square_bracket",
-            "next_run(-1)",
-            "Previous run",
-            show=False,
-            id="live.previous",
-            tooltip="Show the previous run.",
-        ),
-    ]
+    BINDINGS: ClassVar[list[Any]] = LIVE_KEYS
 
     def __init__(self) -> None:
         super().__init__()

@@ -88,3 +88,18 @@ def fitted(cell: Text, size: int, right: bool, style: Style, console: Console) -
     else:
         body = [Segment(shown.plain, style)]
     return pad + body if right else body + pad
+
+
+def middle(text: str, width: int) -> str:
+    """A chunk's name cut in its document so that `#start-end` stays, as far as that leaves the document readable."""
+    if Text(text).cell_len <= width:
+        return text
+    doc, mark, span = text.rpartition("#")
+    room = width - len(span) - 2
+    if mark and room >= 8 and span.replace("-", "").isdigit():
+        head = Text(doc)
+        head.truncate(room, overflow="crop")
+        return f"{head.plain}…#{span}"
+    cut = Text(doc if mark and span.replace("-", "").isdigit() else text)
+    cut.truncate(max(width, 0), overflow="ellipsis")
+    return cut.plain

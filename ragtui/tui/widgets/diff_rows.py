@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from rich.text import Text
 
-from ragtui.tui.data.diff import DiffView, Question
+from ragtui.tui.data.diff import DiffView, Question, Side
 from ragtui.tui.widgets.cells import Column, Row
 from ragtui.tui.widgets.section_list import Section
 from ragtui.tui.widgets.text import inert, plural, value
@@ -24,6 +24,13 @@ _NUMBERS = (
     Column("interval", "95 % interval", 16, right=True, rank=1), Column("wtl", "win/tie/loss", 12, right=True),
     Column("word", "", 9),
 )  # fmt: skip
+
+
+def side_text(side: Side, width: int) -> Text:
+    """A run of the pair: ★ where it is a baseline, its id, as much of its name as there is room for."""
+    star = "★ " if side.baseline else ""
+    name = inert(side.row.name or "unnamed", "not bold", max(width - 16, 6))
+    return Text(f"{star}{side.row.run_id} ", style="bold", end="") + name
 
 
 def specification_section(view: DiffView) -> Section:

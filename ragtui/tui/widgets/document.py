@@ -24,6 +24,7 @@ class DocumentDialog(ModalScreen[None]):
         Binding("escape,enter,q,m", "dismiss", "Close", id="document.close", tooltip="Close the text."),
         Binding("y", "copy", "Copy", id="document.copy", tooltip="Copy the whole text."),
     ]
+
     def __init__(self, title: str, text: str, shown: Text | None = None) -> None:
         """`shown` stands for the text on the screen, inert, where parts of it are set off."""
         super().__init__()

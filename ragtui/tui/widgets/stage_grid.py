@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from ragtui.tui.data.case import Hit, Stage
-from ragtui.tui.widgets.cells import fitted
+from ragtui.tui.widgets.cells import fitted, middle
 from ragtui.tui.widgets.text import inert
 
 LEAST = 18
@@ -284,18 +284,3 @@ class StageGrid(Widget, can_focus=True):
         name = middle(inert(hit.name).plain, room)
         line = front + name + " " * (room - Text(name).cell_len) + score
         return fitted(Text(line, end=""), size, False, style, self.app.console)
-
-
-def middle(text: str, width: int) -> str:
-    """A chunk's name cut in its document so that `#start-end` stays, as far as that leaves the document readable."""
-    if Text(text).cell_len <= width:
-        return text
-    doc, mark, span = text.rpartition("#")
-    room = width - len(span) - 2
-    if mark and room >= 8 and span.replace("-", "").isdigit():
-        head = Text(doc)
-        head.truncate(room, overflow="crop")
-        return f"{head.plain}…#{span}"
-    cut = Text(doc if mark and span.replace("-", "").isdigit() else text)
-    cut.truncate(max(width, 0), overflow="ellipsis")
-    return cut.plain
