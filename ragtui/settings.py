@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import stat
 import tomllib
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,6 +18,12 @@ from ragtui.errors import InvalidFiles, InvalidInput, Problem
 
 CONFIG_NAME = "ragtui.toml"
 STATE_FOLDER = ".ragtui"
+DEEPEST = 50
+FAULTS_SHOWN = 20
+# Reading a dotted key takes the square of its parts.
+_ENDLESS_KEY = re.compile(
+    rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{DEEPEST}}}""", re.ASCII
+)
 NO_VARIABLE = "key_env in [profiles.{}] is not a variable's name"
 NAME_THE_VARIABLE = "Write the NAME of the environment variable that holds the key, never the key."
 
@@ -124,23 +131,37 @@ def open_workspace(root: Path | None = None, store: Path | None = None) -> Works
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
     """The TOML document; InvalidInput names the line."""
+    if endless := _ENDLESS_KEY.search(text):
+        line_number = text.count("\n", 0, endless.start()) + 1
+        raise InvalidInput(f"{source}:{line_number}: a key has more than {DEEPEST} parts.", "Mend the line.")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         line = re.search(r"at line (\d+)", str(error))
         place = f"{source}:{line.group(1)}" if line else source
         raise InvalidInput(f"{place}: is not TOML: {error}.", "Mend the line.") from error
+    except ValueError as error:
+        # Python reads no integer of more than some thousand digits.
+        raise InvalidInput(f"{source}: holds a number that is too large.", "Write a smaller one.") from error
+
+
+def listed_faults(faults: Sequence[str]) -> str:
+    """What is wrong as one sentence's words: the first faults, each cut, and how many more there are."""
+    shown = [fault if len(fault) <= 300 else f"{fault[:300]}…" for fault in faults[:FAULTS_SHOWN]]
+    more = len(faults) - FAULTS_SHOWN
+    return "; ".join(shown) + (f"; and {more:,} more" if more > 0 else "")
 
 
 def field_faults(data: Mapping[str, Any], struct: type[msgspec.Struct], path: str = "") -> list[str]:
     """What keeps plain data from being a `struct`: each unknown field with the nearest known name, each wrong type, and
     each missing field, all with their paths."""
     known = {field.encode_name: field for field in msgspec.structs.fields(struct)}
-    faults = []
+    faults: list[str] = []
     for key, value in data.items():
         place = f"{path}{key}"
         if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
+            likely = len(faults) < FAULTS_SHOWN and len(str(key)) <= 100
+            near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5) if likely else []
             faults.append(f"unknown field {place}" + (f" (did you mean {path}{near[0]}?)" if near else ""))
             continue
         annotation = known[key].type
@@ -185,9 +206,12 @@ def _mistyped(value: Any, annotation: Any, place: str) -> list[str]:
 
 
 def _read_config(path: Path) -> _Config:
-    if not path.exists():
+    if not os.path.lexists(path):
         return _Config()
     try:
+        # A link that leads nowhere means settings that are missing, and a pipe would wait for its other end.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InvalidInput(f"{path} is not a file.", "Move it away, or write the settings there.")
         text = path.read_text("utf-8-sig")
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.", "Check its permissions.") from error
@@ -196,11 +220,16 @@ def _read_config(path: Path) -> _Config:
     data = parse_toml(text, path.name)
     faults = field_faults(data, _Config)
     told = [Problem(path.name, _line_of(fault, text), f"{fault}.") for fault in faults]
+    told += [Problem(path.name, 0, "a path holds a zero byte.") for _ in range(not faults and _with_zero(data))]
     told += [] if faults else list(_misnamed_variables(msgspec.convert(data, _Config), path.name, text))
     if told:
         hint = "`ragtui init` writes a commented example; `ragtui help profiles` names the fields."
         raise InvalidFiles(told, hint, path.name)
     return msgspec.convert(data, _Config)
+
+
+def _with_zero(data: Mapping[str, Any]) -> bool:
+    return any("\0" in str(data.get(name, "")) for name in ("corpus", "goldens", "store", "reference"))
 
 
 def _misnamed_variables(config: _Config, file: str, text: str) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -147,6 +148,19 @@ class CaseTrace(msgspec.Struct, frozen=True, kw_only=True):
         return None if isinstance(self.answer, msgspec.UnsetType) else self.answer
 
 
+def time_spent(timings: Mapping[str, float]) -> float:
+    """Milliseconds of a case from its timings, without those that are part of others.
+
+    `case` holds the answer, `generate` the time to its first token, and every stage what it waited before a retry.
+    """
+    inner = {"first_token", "retry_wait"} | ({"generate"} if "case" in timings else set())
+    return sum(spent for name, spent in timings.items() if name not in inner)
+
+
+LARGEST_ORDINAL = 20_000_000
+LARGEST_OFFSET = 1 << 40
+
+
 class ChunkRef(msgspec.Struct, frozen=True):
     """A chunk as a run saw it, under the ordinal that the run's traces use."""
 
@@ -160,3 +174,10 @@ class ChunkRef(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """`doc#start-end`."""
         return f"{self.doc}#{self.start}-{self.end}"
+
+    @property
+    def fault(self) -> str:
+        """What no chunk of a run can have, in a record that somebody edited or cut; empty where nothing is."""
+        if not 0 <= self.ordinal <= LARGEST_ORDINAL:
+            return "a chunk's ordinal is out of range"
+        return "" if 0 <= self.start <= self.end <= LARGEST_OFFSET else "a chunk's place is out of range"

@@ -9,6 +9,7 @@ are recorded in a workspace of their own; the live one is a recorded run, told a
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
 import tempfile
@@ -35,7 +36,10 @@ _SECONDS = 60.0
 
 
 def main(folder: Path) -> None:
-    """Record, tell, draw."""
+    """Record, tell, draw; in the colours of a terminal that has them all, wherever this runs."""
+    os.environ.update(TERM="xterm-256color", COLORTERM="truecolor")
+    for name in ("NO_COLOR", "COLORFGBG", "RAGTUI_ASCII"):
+        os.environ.pop(name, None)
     with tempfile.TemporaryDirectory() as made:
         workspace = Path(made) / "handbook"
         workspace.mkdir()

@@ -10,6 +10,7 @@ import msgspec
 from ragtui.analysis.modes import mode_summaries
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.errors import InvalidInput, RunFailed
+from ragtui.inputs.whole import write_whole
 from ragtui.metrics.aggregate import Estimate
 from ragtui.metrics.measure import parse_measure
 from ragtui.providers.protocols import GeneratorIdentity
@@ -116,7 +117,7 @@ def write_matrix(path: Path, matrix: Matrix) -> None:
     """Keep a table as reviewable JSON text."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(matrix), indent=2) + b"\n")
+        write_whole(path, msgspec.json.format(msgspec.json.encode(matrix), indent=2) + b"\n")
     except OSError as error:
         raise RunFailed(f"{path} cannot be written: {error.strerror or error}.", "Check its permissions.") from error
 

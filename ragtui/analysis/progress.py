@@ -17,6 +17,7 @@ from ragtui.events import (
     StageProgress,
     seconds_between,
 )
+from ragtui.experiment.generation import headline_of
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.metrics.aggregate import Estimate, mean_estimate
 from ragtui.trace import AnswerTrace, CaseTrace
@@ -47,6 +48,7 @@ class Progress:
         self.finished_at = ""
         self.first_case_at = ""
         self.last_case_at = ""
+        # One value a golden, as reports count.
         self.values: dict[str, list[float]] = {}
         self.answer_tokens = 0
         self.replayed = 0
@@ -56,6 +58,8 @@ class Progress:
         self._decisive = ""
         self._prepared: dict[str, float] = {}
         self._times: list[float] = []
+        # Place among the values, and every repeat, by measure and golden.
+        self._repeats: dict[tuple[str, str], tuple[int, list[float]]] = {}
 
     def add(self, event: RunEvent) -> None:
         """Take one event."""
@@ -79,10 +83,11 @@ class Progress:
         self.started_at, self.status, self.finished_at = event.started_at, "running", ""
         self._decisive = decisive_measure(event.measures, plan.metrics.primary)
         modes = plan.generation.modes if plan.generation is not None else ()
-        self.mode = "e2e" if "e2e" in modes else modes[0] if modes else ""
+        self.mode = headline_of(modes) if modes else ""
         self.answer_tokens, self.replayed, self.cost = 0, 0, None
         self.calls = ServerCalls()
         self.values = {name: [] for name in event.measures}
+        self._repeats = {}
         self._prepared, self._times = {}, []
 
     def _finish_case(self, trace: CaseTrace, at: str) -> None:
@@ -102,10 +107,22 @@ class Progress:
                 return
         for name, value in trace.scores.items():
             if value is not None:
-                self.values.setdefault(name, []).append(value)
+                self._take(name, trace, value)
         decisive = trace.scores.get(self._decisive)
         self.scored += decisive is not None
         self.missed += decisive is not None and decisive < 1
+
+    def _take(self, name: str, trace: CaseTrace, value: float) -> None:
+        """One more value of a measure; the repeats of a golden are averaged first."""
+        values = self.values.setdefault(name, [])
+        if trace.answered is None:
+            values.append(value)
+            return
+        # A case is `golden@mode#repeat`; a journal may hold anything.
+        golden = trace.case.rpartition("@")[0]
+        place, repeats = self._repeats.setdefault((name, golden), (len(values), []))
+        repeats.append(value)
+        values[place : place + 1] = [math.fsum(repeats) / len(repeats)]
 
     def _count(self, answer: AnswerTrace) -> None:
         """Tokens and cost of a fresh answer; the measures shown are of one mode, as in reports."""

@@ -17,8 +17,8 @@ from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.trace import CaseTrace, ChunkRef
 
 RECORD_SCHEMA = 1
-_LARGEST_ORDINAL = 20_000_000
-_LARGEST_OFFSET = 1 << 40
+HIGHEST_GRADE = 3
+_ROUNDING = 1e-6
 
 
 class RecordedRun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -98,13 +98,19 @@ def _inconsistency(run: RecordedRun) -> str:
     if len(run.trace_of) < len(run.traces):
         return "a case has two traces"
     described = {chunk.ordinal for chunk in run.chunks}
-    if any(ordinal < 0 or ordinal > _LARGEST_ORDINAL for ordinal in described):
-        return "a chunk's ordinal is out of range"
-    if any(not 0 <= chunk.start <= chunk.end <= _LARGEST_OFFSET for chunk in run.chunks):
-        return "a chunk's place is out of range"
+    fault = next((chunk.fault for chunk in run.chunks if chunk.fault), "")
+    if fault:
+        return fault
+    for case in run.cases:
+        for grade in (*case.grades.values(), *(span.grade for span in case.spans)):
+            if not 0 <= grade <= HIGHEST_GRADE:
+                return f"case {case.id!r} has a judgment of grade {grade}, but grades are 0 to {HIGHEST_GRADE}"
     for trace in run.traces:
         if trace.case not in cases:
             return f"there is a trace, but no case {trace.case!r}"
+        for name, score in trace.scores.items():
+            if score is not None and not -_ROUNDING <= score <= 1 + _ROUNDING:
+                return f"case {trace.case!r} has the score {score:g} for {name}, but scores are 0 to 1"
         for hits in (*trace.channels.values(), trace.results):
             if len(hits.chunks) != len(hits.scores):
                 return f"case {trace.case!r} has {len(hits.chunks)} hits with {len(hits.scores)} scores"

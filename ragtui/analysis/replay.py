@@ -79,9 +79,15 @@ class Replay:
     def recorded(self) -> RecordedRun:
         """The replay as a run, for comparisons and reports. Its id says of which run it is a replay."""
         named = self.run.specification
+        # As binding does: `auto` is settled by the corpus, and sources that no channel asks are not named.
+        settled = named.plan.lexical.bigrams if self.plan.lexical.bigrams == "auto" else self.plan.lexical.bigrams
+        asked = {channel.source for channel in self.plan.retrieval.channels.values()}
         specification = msgspec.structs.replace(
             named,
-            plan=self.plan,
+            plan=msgspec.structs.replace(
+                self.plan, lexical=msgspec.structs.replace(self.plan.lexical, bigrams=settled)
+            ),
+            sources={name: identity for name, identity in named.sources.items() if name in asked},
             bm25_id=named.bm25_id if uses(self.plan, "bm25") else None,
             embedding_set_id=named.embedding_set_id if uses(self.plan, "vector") else None,
             embedder=named.embedder if uses(self.plan, "vector") else None,

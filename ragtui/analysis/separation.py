@@ -8,7 +8,10 @@ from ragtui.trace import Hits
 
 
 def separation_rows(run: RecordedRun) -> list[Separation]:
-    """A row for each channel's score and one for the fused score; each names the setting that it calibrates."""
+    """A row for each channel's score and one for the fused score; each names the setting that it calibrates.
+
+    Cases that failed, and those with nothing to find that are no refusals, are left out.
+    """
     channels = run.specification.plan.retrieval.channels
     axes = [_axis(run, name, f"retrieval.channels.{name}.min_score") for name in channels]
     axes.append(_axis(run, "fused", "retrieval.floor.minimum (score=fused)"))
@@ -22,7 +25,10 @@ def _axis(run: RecordedRun, name: str, setting: str) -> AxisScores:
     refusals: list[float] = []
     for case in run.cases:
         trace = run.trace_of.get(case.id)
-        hits = None if trace is None else trace.fused if name == "fused" else trace.channels.get(name)
+        # What failed and what nobody judged say nothing of which hits are relevant.
+        if trace is None or trace.error is not None or not (case.expect_refusal or any(case.grades.values())):
+            continue
+        hits = trace.fused if name == "fused" else trace.channels.get(name)
         if hits is None:
             continue
         if case.expect_refusal:

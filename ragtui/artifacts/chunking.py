@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +21,9 @@ from ragtui.inputs.corpus import CorpusSnapshot
 
 KIND = "chunks"
 _FILE = "chunks.json"
+# No ordinary text has a line of this many characters.
+LONG_LINE = 200_000
+PIECE = 50_000
 # Lines that open or close a code fence, and lines that may be headings.
 _LINE = re.compile(r"^(?: {0,3}(?P<fence>`{3,}|~{3,})(?P<info>.*)|(?P<marks>#{1,6})(?P<title>[ \t].*))$", re.MULTILINE)
 
@@ -98,7 +101,7 @@ def chunk_set(corpus: CorpusSnapshot, chunking: Chunking, cache: ArtifactCache, 
     built: list[_Columns] = []
 
     def build(folder: Path) -> None:
-        built.append(cut(corpus, chunking))
+        built.append(cut(corpus, chunking, options.get("notify", lambda message: None)))
         (folder / _FILE).write_bytes(msgspec.json.encode(built[0]))
 
     folder = cache.get(KIND, artifact_id, chunk_recipe(chunking), build, **options)
@@ -106,8 +109,8 @@ def chunk_set(corpus: CorpusSnapshot, chunking: Chunking, cache: ArtifactCache, 
     return ChunkSet(artifact_id, corpus, columns)
 
 
-def cut(corpus: CorpusSnapshot, chunking: Chunking) -> _Columns:
-    """Cut every document.
+def cut(corpus: CorpusSnapshot, chunking: Chunking, notify: Callable[[str], None] = lambda message: None) -> _Columns:
+    """Cut every document; `notify` hears of lines without an end.
 
     InvalidInput names a document that gives no chunk (it is all white space to the splitter) or on which it fails.
     """
@@ -116,10 +119,16 @@ def cut(corpus: CorpusSnapshot, chunking: Chunking) -> _Columns:
     if chunking.strategy == "document":
         return _whole_documents(corpus)
     splitter = MarkdownSplitter(chunking.size, overlap=chunking.overlap)
+    endless: list[str] = []
     columns = _Columns([], [], [], [])
     for position, document in enumerate(corpus.documents):
         try:
-            chunks = splitter.chunk_indices(document.text)
+            pieces = _pieces(document.text)
+            chunks = [
+                (begin + start, text)
+                for begin, end in pieces
+                for start, text in splitter.chunk_indices(document.text[begin:end])
+            ]
         except BaseException as error:
             if not is_panic(error):
                 raise
@@ -129,12 +138,35 @@ def cut(corpus: CorpusSnapshot, chunking: Chunking) -> _Columns:
             ) from None
         if not chunks:
             raise InvalidInput(f"Document {document.id!r} gives no chunk.", "Write its text or delete it.")
+        endless += [document.id] * (len(pieces) > 1)
         starts = [start for start, _ in chunks]
         columns.doc += [position] * len(chunks)
         columns.start += starts
         columns.end += [start + len(text) for start, text in chunks]
         columns.headings += heading_paths(document.text, starts) if chunking.headings else [""] * len(chunks)
+    if endless:
+        more = f" and {len(endless) - 1:,} more" if len(endless) > 1 else ""
+        notify(f"{endless[0]}{more}: a line of more than {LONG_LINE:,} characters was cut at white space first.")
     return columns
+
+
+def _pieces(text: str) -> list[tuple[int, int]]:
+    """Start and end of what the splitter is given at once: the whole text, unless it has a line beyond LONG_LINE.
+
+    The splitter takes the square of a line without an end, so such a line is cut at white space beforehand.
+    """
+    cuts = [0]
+    if len(text) > LONG_LINE:
+        begin = 0
+        for line in text.split("\n"):
+            if len(line) > LONG_LINE:
+                place, end = begin, begin + len(line)
+                while end - place > PIECE:
+                    space = max(text.rfind(" ", place + 1, place + PIECE), text.rfind("\t", place + 1, place + PIECE))
+                    place = space + 1 if space > 0 else place + PIECE
+                    cuts.append(place)
+            begin += len(line) + 1
+    return list(zip(cuts, [*cuts[1:], len(text)], strict=True))
 
 
 def heading_paths(text: str, starts: list[int]) -> list[str]:

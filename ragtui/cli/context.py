@@ -50,8 +50,8 @@ def reading_lab(context: typer.Context, recover: bool = True) -> Lab:
     return lab
 
 
-def running_lab(context: typer.Context, plan: Plan) -> Lab:
-    """A laboratory that may execute, with the embedder that the plan names."""
+def running_lab(context: typer.Context, plan: Plan, load: bool = True) -> Lab:
+    """A laboratory that may execute, with the embedder that the plan names; no code of the plan's without `load`."""
     from ragtui.lab import Lab, plan_embedder, plan_generator, plan_judge, plan_retrievers
 
     workspace = workspace_of(context)
@@ -59,12 +59,21 @@ def running_lab(context: typer.Context, plan: Plan) -> Lab:
         workspace,
         "allow_runs",
         plan_embedder(plan, workspace),
-        plan_retrievers(plan, workspace),
+        plan_retrievers(plan, workspace, load),
         plan_generator(plan, workspace),
         plan_judge(plan, workspace),
     )
     _recover(lab)
     return lab
+
+
+def tell_code(plan: Plan) -> None:
+    """Name the code that a recorded plan is about to have executed: nobody named it on the command line."""
+    from ragtui.cli.output import say
+    from ragtui.lab import named_code
+
+    for source in named_code(plan):
+        say(f"Loads the retriever {source} from the current folder or the import path, as the run's plan names it.")
 
 
 def _recover(lab: Lab) -> None:

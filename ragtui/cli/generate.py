@@ -195,7 +195,7 @@ def _retry(
     context: typer.Context, run: str, spending: Spending, verbose: bool, display: Display, as_json: bool
 ) -> None:
     """Ask again only where a run of the generation tier failed, as a further attempt of it."""
-    from ragtui.cli.context import reading_lab, running_lab
+    from ragtui.cli.context import reading_lab, running_lab, tell_code
     from ragtui.cli.executing import execute
     from ragtui.cli.outcomes import emit, outcome
 
@@ -212,6 +212,7 @@ def _retry(
         say(f"Run {run_id} has no failed case.")
         recorded = reader.recorded(run_id)
     else:
+        tell_code(plan)
         lab = running_lab(context, plan)
         recorded = execute(
             lab, lab.bind(plan), stored.provenance, display, as_json, run_id=run_id, resume=True, only_errors=True,

@@ -13,6 +13,7 @@ import msgspec
 
 from ragtui.errors import RagtuiError, RunFailed
 from ragtui.inputs.text import is_unsafe, printable
+from ragtui.inputs.whole import write_whole
 from ragtui.settings import environment, in_ci
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ def write_file(path: Path, data: bytes) -> None:
     """Write what a command was asked to put into a file; its folder is made. RunFailed where that cannot be done."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        # Whoever names a link means the file that it leads to.
+        write_whole(path.resolve() if path.is_symlink() else path, data)
     except OSError as error:
         raise RunFailed(f"{path} cannot be written: {error.strerror or error}.", "Choose another place.") from error
 

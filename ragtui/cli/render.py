@@ -213,7 +213,7 @@ def _identity(run: RecordedRun, errors: int) -> Text:
     line = Text()
     line.append(status_words(run.status, errors), style="bold")
     line.append(f"  {printable(run.provenance.name) or 'unnamed'}")
-    line.append(f"   {len(run.traces)}/{plural(len(run.cases), 'case')} in {run.elapsed_s:.2f} s")
+    line.append(f"   {len(run.traces):,}/{plural(len(run.cases), 'case')} in {run.elapsed_s:.2f} s")
     line.append(f"   spec {short(run.spec_id, 8)}   corpus {short(specification.corpus_id, 8)}", style="dim")
     return line
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ragtui.cli.context import running_lab
+from ragtui.cli.context import running_lab, tell_code
 from ragtui.cli.executing import execute
 from ragtui.cli.options import (
     AblateOption,
@@ -136,12 +136,13 @@ def resume(
         raise InvalidInput(f"Run {run_id} is in the reference store, which is read-only.", "Start a new run.")
     stored = store.run(run_id)
     plan = stored.specification.plan
-    lab = running_lab(context, plan)
-    specification = lab.bind(plan)
     if stored.status == "completed" and len(store.finished_indexes(run_id, including_errors=False)) == stored.cases:
         say(f"Run {run_id} is complete; there is nothing to resume.")
         recorded = reader.outlined(run_id)
     else:
+        tell_code(plan)
+        lab = running_lab(context, plan)
+        specification = lab.bind(plan)
         recorded = execute(
             lab, specification, stored.provenance, display, as_json, run_id=run_id, resume=True, whole=False,
             spending=Spending(fresh=fresh, max_calls=max_calls, max_cost=max_cost),

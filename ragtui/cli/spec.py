@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -12,6 +12,14 @@ from ragtui.cli.context import running_lab
 from ragtui.cli.options import JsonOption, LimitOption, PlanArgument, SetOption, SuiteOption, TagOption
 from ragtui.cli.output import console, print_data, print_json, tell, write_file
 from ragtui.errors import EXIT_GATE_FAILED, InvalidInput
+
+if TYPE_CHECKING:
+    from ragtui.experiment.plan import Plan
+    from ragtui.experiment.specification import Specification
+
+LoadOption = Annotated[
+    bool, typer.Option("--load", help="Execute the code that the plan's python channels name, to learn its identity.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -33,6 +41,7 @@ def save(
     tag: TagOption = None,
     limit: LimitOption = None,
     settings: SetOption = None,
+    load: LoadOption = False,
 ) -> None:
     """Bind a plan to this corpus and these goldens and write the specification; runs nothing.
 
@@ -42,7 +51,7 @@ def save(
     from ragtui.experiment.specification import encode
 
     recipe, provenance = chosen_plan(plan, suite, tag or [], limit, settings or [])
-    specification = running_lab(context, recipe).bind(recipe)
+    specification = _bound(context, recipe, load)
     data = msgspec.json.format(encode(specification, provenance), indent=2) + b"\n"
     if output is None:
         print_data(data, is_json=True)
@@ -51,12 +60,14 @@ def save(
     tell(f"{specification.spec_id}  {output}")
 
 
-def show(context: typer.Context, what: PlanArgument = "hybrid", as_json: JsonOption = False) -> None:
+def show(
+    context: typer.Context, what: PlanArgument = "hybrid", load: LoadOption = False, as_json: JsonOption = False
+) -> None:
     """Show a specification: a saved file, a run's, or what a preset or plan is bound to here.
 
     Example: ragtui spec show hybrid
     """
-    found = _canonical(context, what)
+    found = _canonical(context, what, load)
     if as_json:
         print_json(found)
         return
@@ -69,6 +80,7 @@ def diff(
     context: typer.Context,
     old: Annotated[str, typer.Argument(help="A preset, a plan, a saved specification, or a run.")],
     new: Annotated[str, typer.Argument(help="The other one.")],
+    load: LoadOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the fields in which two specifications differ; exit 1 where they do.
@@ -78,7 +90,7 @@ def diff(
     from ragtui.cli.render import safe, table
     from ragtui.experiment.specification import differences
 
-    found = differences(_canonical(context, old), _canonical(context, new))
+    found = differences(_canonical(context, old, load), _canonical(context, new, load))
     if as_json:
         print_json({"differences": [{"field": path, "old": a, "new": b} for path, a, b in found]})
     elif not found:
@@ -95,6 +107,7 @@ def validate(
     context: typer.Context,
     plan: PlanArgument = "hybrid",
     settings: SetOption = None,
+    load: LoadOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check a plan, and that it binds to this corpus and these goldens; every fault at once.
@@ -102,13 +115,16 @@ def validate(
     Example: ragtui spec validate plan.toml
     """
     from ragtui.cli.plans import chosen_plan
+    from ragtui.lab import named_code
 
     recipe, _ = chosen_plan(plan, settings=settings or [])
-    specification = running_lab(context, recipe).bind(recipe)
+    specification = running_lab(context, recipe, load).bind(recipe)
+    unknown = not load and bool(named_code(recipe))
     if as_json:
-        print_json({"spec_id": specification.spec_id, "valid": True})
+        print_json({"spec_id": None if unknown else specification.spec_id, "valid": True})
     else:
-        tell(f"valid  {specification.spec_id}")
+        told = f"without {', '.join(named_code(recipe))}, which --load would execute to tell the id"
+        tell(f"valid  {told if unknown else specification.spec_id}")
 
 
 def schema(
@@ -123,7 +139,19 @@ def schema(
     print_json(json_schema(name))
 
 
-def _canonical(context: typer.Context, what: str) -> dict[str, Any]:
+def _bound(context: typer.Context, recipe: Plan, load: bool) -> Specification:
+    """The plan bound here. What it names as code is executed only if that is asked for."""
+    from ragtui.lab import named_code
+
+    if not load and (named := named_code(recipe)):
+        raise InvalidInput(
+            f"The plan names code whose identity only loading it tells: {', '.join(named)}.",
+            "Say --load to execute it; `ragtui spec validate` checks the plan without.",
+        )
+    return running_lab(context, recipe).bind(recipe)
+
+
+def _canonical(context: typer.Context, what: str, load: bool) -> dict[str, Any]:
     """The canonical form, with its fingerprint, of whatever the argument names."""
     from ragtui.artifacts.recipes import canonical
     from ragtui.cli.context import reading_lab
@@ -136,7 +164,7 @@ def _canonical(context: typer.Context, what: str) -> dict[str, Any]:
         specification = decode(path.read_bytes(), what).specification
     elif what in PRESETS or path.suffix in PLAN_SUFFIXES:
         recipe, _ = chosen_plan(what)
-        specification = running_lab(context, recipe).bind(recipe)
+        specification = _bound(context, recipe, load)
     else:
         try:
             store, run_id = reading_lab(context).resolve(what)

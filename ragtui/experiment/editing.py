@@ -16,7 +16,7 @@ from ragtui.errors import InvalidInput
 from ragtui.experiment.plan import ANSWER_GUARDS, ANSWER_PRIMARY, Plan, Provenance, judged_by_answers
 from ragtui.experiment.presets import PRESETS, preset
 from ragtui.ids import canonical_json
-from ragtui.settings import field_faults, parse_toml
+from ragtui.settings import DEEPEST, field_faults, listed_faults, parse_toml
 
 _GATES = {"primary": ANSWER_PRIMARY, "guards": list(ANSWER_GUARDS)}
 
@@ -27,6 +27,8 @@ def plan_from(data: Mapping[str, Any], source: str = "plan") -> tuple[Plan, Prov
     `preset = "hybrid"` starts from that preset; every other key replaces a field of it. Raises InvalidInput with
     the path of each unknown field or wrong type.
     """
+    if _deeper(data, DEEPEST):
+        raise InvalidInput(f"{source}: a field is deeper than any of a plan.", "`ragtui spec show hybrid` lists them.")
     with contextlib.suppress(TypeError):
         try:
             canonical_json(dict(data))
@@ -46,7 +48,7 @@ def plan_from(data: Mapping[str, Any], source: str = "plan") -> tuple[Plan, Prov
     if isinstance(provenance, Mapping):
         faults += field_faults(provenance, Provenance, "provenance.")
     if faults:
-        raise InvalidInput(f"{source}: {'; '.join(faults)}.", "`ragtui spec show hybrid` lists the fields.")
+        raise InvalidInput(f"{source}: {listed_faults(faults)}.", "`ragtui spec show hybrid` lists the fields.")
     try:
         return msgspec.convert(fields, Plan), msgspec.convert(provenance, Provenance)
     except msgspec.ValidationError as error:
@@ -90,6 +92,8 @@ def edit(plan: Plan, settings: Sequence[str]) -> Plan:
         path, equals, raw = setting.partition("=")
         if not equals or not path.strip():
             raise InvalidInput(f"--set {setting!r} is not of the form path=value.", "E.g. --set chunking.size=400.")
+        if path.count(".") >= DEEPEST:
+            raise InvalidInput(f"--set {path[:40]}…: no field is that deep.", "`ragtui spec show hybrid` lists them.")
         _assign(data, path.strip().split("."), _value(raw.strip()))
     ungated = plan.generation is None and judged_by_answers(plan.metrics) != plan.metrics
     if ungated and data.get("generation") is not None:
@@ -97,6 +101,14 @@ def edit(plan: Plan, settings: Sequence[str]) -> Plan:
         whole = data["metrics"] if "metrics" in paths and isinstance(data["metrics"], dict) else {}
         data = _judged_by_answers(data, whole | {name: True for name in _GATES if f"metrics.{name}" in paths})
     return plan_from(data, "--set")[0]
+
+
+def _deeper(value: Any, most: int) -> bool:
+    """Whether lists and tables are nested more than `most` deep; looks no deeper."""
+    if not isinstance(value, Mapping | list | tuple):
+        return False
+    inner = value.values() if isinstance(value, Mapping) else value
+    return most == 0 or any(_deeper(item, most - 1) for item in inner)
 
 
 def _run_plan_file(path: Path) -> tuple[Plan, Provenance]:

@@ -11,7 +11,7 @@ import msgspec
 from ragtui.errors import InvalidInput, Problem
 from ragtui.inputs.patterns import compile_pattern
 from ragtui.inputs.text import read_text
-from ragtui.settings import field_faults
+from ragtui.settings import FAULTS_SHOWN, field_faults
 
 Grade = Literal["0_IRRELEVANT", "1_TANGENTIAL", "2_SUBSTANTIAL", "3_AUTHORITATIVE"]
 GRADES: dict[str, int] = {"0_IRRELEVANT": 0, "1_TANGENTIAL": 1, "2_SUBSTANTIAL": 2, "3_AUTHORITATIVE": 3}
@@ -118,7 +118,10 @@ def _parse(line: str, file: str, number: int) -> Golden | list[Problem]:
     faults = field_faults(record, Golden)
     if faults:
         fields = f"Fields: {', '.join(FIELDS)}."
-        return [Problem(file, number, f"{fault}.", fields if " field " in fault else _EXAMPLE) for fault in faults]
+        shown = faults[:FAULTS_SHOWN]
+        if len(faults) > FAULTS_SHOWN:
+            shown.append(f"and {len(faults) - FAULTS_SHOWN:,} more faults on this line")
+        return [Problem(file, number, f"{fault}.", fields if " field " in fault else _EXAMPLE) for fault in shown]
     return msgspec.convert(record, Golden)
 
 

@@ -13,12 +13,14 @@ from pathlib import Path
 from ragtui.errors import InvalidInput, RunFailed
 from ragtui.inputs.corpus import TEXT_SUFFIXES, Document
 from ragtui.inputs.text import fold_space
+from ragtui.inputs.whole import write_whole
 from ragtui.settings import CONFIG_NAME
 
 USUAL_FOLDERS = ("corpus", "docs", "documents", "doc", "content", "notes", "wiki", "knowledge")
 GOLDENS = "goldens"
 FIRST_QUESTIONS = 3
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+# What stands after the title is cut off in Python: a pattern for it would take the cube of a line of spaces.
+_HEADING = re.compile(r"^#{1,6}[ \t](.*)$", re.MULTILINE)
 
 _SETTINGS = """\
 # ragtui: where things are. Paths are relative to this file. A line that begins with # is a comment.
@@ -101,18 +103,18 @@ def first_goldens(documents: Sequence[Document]) -> str:
 
 
 def _subject(document: Document) -> str:
-    heading = _HEADING.search(document.text)
-    subject = fold_space(heading.group(1)) if heading else ""
+    titles = (fold_space(found[1].rstrip().rstrip("#")) for found in _HEADING.finditer(document.text))
+    subject = next(filter(None, titles), "")
     return subject[:80] or document.id.rsplit("/", 1)[-1].replace("-", " ").replace("_", " ")
 
 
 def write_new(path: Path, text: str, force: bool = False) -> bool:
-    """Write a file unless it is there; whether it was written."""
-    if path.exists() and not force:
+    """Write a file unless it is there, or a link that leads nowhere is; whether it was written."""
+    if os.path.lexists(path) and not force:
         return False
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8", newline="\n")
+        write_whole(path, text.encode())
     except OSError as error:
         raise RunFailed(f"{path.name} cannot be written: {error.strerror or error}.", "Check the folder.") from error
     return True

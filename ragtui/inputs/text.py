@@ -42,13 +42,16 @@ def fold_space(text: str) -> str:
 
 
 # Typography that models and editors put for what people type.
-_TYPED = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-"})
+_TYPED = (("’", "'"), ("‘", "'"), ("‐", "-"), ("‑", "-"))
 BOLD = "**"
 
 
 def fold_answer(text: str) -> str:
     """Text as answer patterns see it: white space folded, marks of bold dropped, apostrophes and hyphens as typed."""
-    return fold_space(text.replace(BOLD, "")).translate(_TYPED)
+    text = fold_space(text.replace(BOLD, ""))
+    for character, typed in _TYPED:
+        text = text.replace(character, typed)
+    return text
 
 
 def plural(count: int, noun: str, many: str = "") -> str:

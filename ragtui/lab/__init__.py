@@ -10,12 +10,13 @@ Reading inputs, binding and validating need no database and no network. Executin
 from __future__ import annotations
 
 from ragtui.lab.laboratory import Execution, Lab, Spending, open_lab
-from ragtui.lab.powers import plan_embedder, plan_generator, plan_judge, plan_retrievers
+from ragtui.lab.powers import named_code, plan_embedder, plan_generator, plan_judge, plan_retrievers
 
 __all__ = [
     "Execution",
     "Lab",
     "Spending",
+    "named_code",
     "open_lab",
     "plan_embedder",
     "plan_generator",

@@ -30,14 +30,23 @@ def plan_embedder(plan: Plan, workspace: Workspace) -> Embedder | None:
     )
 
 
-def plan_retrievers(plan: Plan, workspace: Workspace) -> dict[str, Callable[..., Any]]:
-    """The retrievers that the plan's python and http channels name, by their source."""
-    from ragtui.providers.retrieval import http_retriever, imported_retriever
+def named_code(plan: Plan) -> list[str]:
+    """The sources of the plan's python channels: code that is executed when it is loaded."""
+    channels = plan.retrieval.channels.values()
+    return [channel.source for channel in channels if channel.kind == "python" and channel.source]
+
+
+def plan_retrievers(plan: Plan, workspace: Workspace, load: bool = True) -> dict[str, Callable[..., Any]]:
+    """The retrievers that the plan's python and http channels name, by their source.
+
+    Without `load` no code is executed: what stands for a callable has a checked name, and cannot search.
+    """
+    from ragtui.providers.retrieval import http_retriever, imported_retriever, unloaded_retriever
 
     found: dict[str, Callable[..., Any]] = {}
     for channel in plan.retrieval.channels.values():
         if channel.kind == "python" and channel.source:
-            found[channel.source] = imported_retriever(channel.source)
+            found[channel.source] = (imported_retriever if load else unloaded_retriever)(channel.source)
         elif channel.kind == "http" and channel.source:
             found[channel.source] = http_retriever(channel.source, workspace.profiles)
     return found

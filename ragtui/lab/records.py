@@ -11,6 +11,7 @@ from ragtui.analysis.stored import outlined_run, recorded_case, recorded_run, ru
 from ragtui.errors import InvalidInput, RunFailed
 from ragtui.experiment.plan import tier_of
 from ragtui.inputs.text import checked_name
+from ragtui.inputs.whole import write_whole
 from ragtui.settings import Workspace
 from ragtui.store.journal import DamagedJournal, abandoned, live
 from ragtui.store.runs import one_of
@@ -183,7 +184,7 @@ class Records:
         self.store.copy_run(run_id, reference)
         reference.promote(run_id, baseline, why)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(baseline_json(self.recorded(run_id)))
+        write_whole(path, baseline_json(self.recorded(run_id)))
         return promoted, path
 
     def _baseline_path(self, run: RunRecord, baseline: str) -> Path:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -66,19 +66,48 @@ def http_retriever(name: str, profiles: Mapping[str, Profile]) -> HttpRetriever:
     return HttpRetriever(profiles[name], name)
 
 
+def unloaded_retriever(source: str) -> Callable[..., Any]:
+    """What stands for the callable that `module:attribute` names where nothing is executed: its form is checked."""
+    _parts(source)
+
+    def retrieve(query: str, depth: int) -> list[RetrieverHit]:
+        raise ProviderUnavailable(f"The retriever {source!r} was not loaded.", "Load it to search with it.")
+
+    retrieve.identity = {"unloaded": source}  # type: ignore[attr-defined]
+    return retrieve
+
+
+def _parts(source: str) -> tuple[str, str]:
+    module_name, _, attribute = source.partition(":")
+    if not (attribute.isidentifier() and all(part.isidentifier() for part in module_name.split("."))):
+        raise InvalidInput(f"The retriever {source!r} is not of the form module:attribute.", "E.g. my_search:retrieve.")
+    return module_name, attribute
+
+
+@contextmanager
+def _importing_here() -> Iterator[None]:
+    """The current folder first on the import path, afterwards last: what is loaded later is never taken from it."""
+    here = str(Path.cwd())
+    if here in sys.path:
+        yield
+        return
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+        sys.path.append(here)
+
+
 def imported_retriever(source: str) -> Callable[..., Any]:
     """The callable that `module:attribute` names, with the current folder on the import path.
 
     A callable without an `identity` attribute is refused later, when a plan is bound to it.
     """
-    module_name, colon, attribute = source.partition(":")
-    if not colon or not module_name or not attribute:
-        raise InvalidInput(f"The retriever {source!r} is not of the form module:attribute.", "E.g. my_search:retrieve.")
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+    module_name, attribute = _parts(source)
     try:
         # What a module prints is no result of ours.
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), _importing_here():
             found = getattr(importlib.import_module(module_name), attribute)
     except (Exception, SystemExit) as error:
         raise ProviderUnavailable(

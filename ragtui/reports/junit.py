@@ -15,6 +15,7 @@ from ragtui.analysis.verdict import Verdict
 from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.inputs.text import plural, printable
 from ragtui.reports import cells
+from ragtui.trace import time_spent
 
 
 def run_junit(run: RecordedRun, indexed: Indexed | None = None) -> str:
@@ -111,7 +112,7 @@ def _by_suite(run: RecordedRun) -> dict[str, list[EvaluationCase]]:
 def _test(suite: Xml.Element, run: RecordedRun, case: EvaluationCase) -> Xml.Element:
     """The test case with what was measured; an error or a skip where there is nothing to judge."""
     trace = run.trace_of.get(case.id)
-    seconds = 0.0 if trace is None else sum(trace.timings.values()) / 1000
+    seconds = 0.0 if trace is None else time_spent(trace.timings) / 1000
     test = Xml.SubElement(suite, "testcase", classname=_safe(case.suite), name=_safe(case.id), time=f"{seconds:.6f}")
     properties = Xml.SubElement(test, "properties")
     values = {"query": case.query, "tags": ", ".join(case.tags)}

@@ -21,6 +21,8 @@ from ragtui.metrics.ranking import collapse_to_documents
 from ragtui.trace import Hits
 
 _SHOWN = 3
+# A line that begins so is a comment, a file that begins so is JSON.
+_MARKS = "#[{"
 
 
 def trec_run(run: RecordedRun, escape: bool = False) -> bytes:
@@ -99,13 +101,13 @@ class _Ids:
         self._escape = escape
         if escape:
             return
-        unsafe = {name for name in queries if not _carried(name) or name.startswith("#")}
+        unsafe = {name for name in queries if not _carried(name) or name[0] in _MARKS}
         unsafe |= {name for name in docs if not _carried(name)}
         if unsafe:
             shown = ", ".join(map(repr, sorted(unsafe)[:_SHOWN]))
             more = f" and {len(unsafe) - _SHOWN:,} more" if len(unsafe) > _SHOWN else ""
             raise InvalidInput(
-                f"A TREC file cannot carry the ids {shown}{more}: they hold white space or control characters.",
+                f"A TREC file cannot carry the ids {shown}{more}: they hold white space or control characters, or begin like a comment or JSON.",
                 "Say --escape to write such characters as %20 (`ragtui import trec --escaped` reads them back).",
             )
 
@@ -114,12 +116,12 @@ class _Ids:
 
 
 def escaped(name: str) -> str:
-    """The id with white space, control characters, `#` and `%` percent-encoded."""
+    """The id with white space, control characters, `%` and what may mark a comment or JSON percent-encoded."""
     return "".join(char if _plain(char) else quote(char, safe="", errors="surrogatepass") for char in name)
 
 
 def _plain(char: str) -> bool:
-    return char.isprintable() and not char.isspace() and char not in "#%"
+    return char.isprintable() and not char.isspace() and char not in f"%{_MARKS}"
 
 
 def _carried(name: str) -> bool:

@@ -98,6 +98,8 @@ class Batch:
                 self.last_at[event.attempt] = event.started_at
             elif isinstance(event, ChunksSeen):
                 for chunk in event.chunks:
+                    if chunk.fault:
+                        raise msgspec.ValidationError(chunk.fault)
                     known, _ = self.chunks.setdefault(chunk.ordinal, (chunk, number))
                     if known != chunk:
                         raise msgspec.ValidationError(twice_told(chunk.ordinal))

@@ -58,6 +58,9 @@ def resolve(connection: DuckDBPyConnection, text: str) -> str:
 def named(connection: DuckDBPyConnection, text: str) -> dict[str, str]:
     """Id → how it is told apart (name and start) of the run with this id, or of every run whose id begins with it."""
     prefix = text.strip().lower()
+    if not prefix.isascii():
+        # No id holds such a character, and DuckDB takes no half of one.
+        return {}
     found = connection.execute(
         f"SELECT run_id, name, started_at FROM runs WHERE starts_with(run_id, $text) AND $text <> '' {_NEWEST_FIRST}",
         {"text": prefix},

@@ -101,7 +101,16 @@ class Opening:
 
     def _read_styles(self, mode: str) -> None:
         """A stylesheet that is here before its screen is parsed alone; Textual would parse all of them again then."""
+        from textual.widgets import Button
+
+        from ragtui.tui.widgets.fields import TextField
+
         path, styles = _FOLDER / f"{mode}.tcss", self._app.stylesheet
-        if not styles.has_source(str(path)):
-            styles.read(path)
-            styles.parse()
+        if styles.has_source(str(path)):
+            return
+        styles.read(path)
+        # What comes with a class of widgets is parsed with its first instance; that of fields and buttons is long.
+        for widget in (TextField(""), Button()) if mode == "launch" else ():
+            for place, css, tie_breaker, scope in widget._get_default_css():
+                styles.add_source(css, place, is_default_css=True, tie_breaker=tie_breaker, scope=scope)
+        styles.parse()

@@ -7,13 +7,13 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ragtui.errors import RunFailed
 from ragtui.settings import STATE_FOLDER, Workspace
+from ragtui.tui.data.program import program
 
 _TAIL_BYTES = 4000
 
@@ -62,11 +62,7 @@ def start(workspace: Workspace, arguments: Sequence[str]) -> StartedRun:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     output, log = folder / f"{stamp}.json", folder / f"{stamp}.log"
     command = [
-        sys.executable,
-        "-m",
-        "ragtui",
-        "-w",
-        str(workspace.root),
+        *program(workspace),
         "--store",
         str(workspace.store),
         *arguments,

@@ -10,8 +10,12 @@ import msgspec
 import pytest
 
 from ragtui.analysis.progress import Progress
+from ragtui.analysis.summary import summary
 from ragtui.events import CaseFinished, RunEvent, RunStarted, StageProgress, seconds_between
+from ragtui.experiment.generation import Mode
+from ragtui.experiment.plan import Provenance
 from ragtui.store.lines import decode_events
+from tests.analysis.test_goldens import answered_run
 from tests.store import samples
 
 JOURNAL = Path(__file__).resolve().parents[1] / "fuzz" / "seeds" / "journal" / "bm25"
@@ -47,6 +51,37 @@ def test_times_that_are_none_give_no_pace() -> None:
     assert "2/" in progress.line()
     assert seconds_between("2031-01-01", "2031-01-01T00:00:00Z") == 0
     assert seconds_between("2031-01-01T00:00:00Z", "2031-01-01T00:00:01.500Z") == 1.5
+
+
+@pytest.mark.parametrize(("modes", "stands"), [(("noretrieval", "oracle"), "oracle"), (("oracle", "e2e"), "e2e")])
+def test_live_estimates_of_answers_are_those_of_the_report(modes: tuple[Mode, ...], stands: str) -> None:
+    passes: list[list[bool | None]] = [
+        [True, False, True],
+        [True, True, True],
+        [None, False, False],
+        [None, None, None],
+    ]
+    run = answered_run("live", passes, modes)
+    wrong = [
+        msgspec.structs.replace(trace, scores={"correctness": 0.0}) if f"@{stands}#" not in trace.case else trace
+        for trace in run.traces
+    ]
+    run = msgspec.structs.replace(run, traces=tuple(wrong))
+    progress = Progress()
+    progress.add(
+        RunStarted(
+            run_id=run.run_id, spec_id=run.spec_id, specification=run.specification, provenance=Provenance(),
+            measures=run.measures, cases=run.cases, pending=tuple(range(len(run.cases))), environment={}, attempt=1,
+            started_at="2031-01-01T12:00:00.000Z",
+        )
+    )  # fmt: skip
+    for trace in run.traces:
+        progress.add(CaseFinished(attempt=1, trace=trace, at="2031-01-01T12:00:01.000Z"))
+    told = summary(run).overall["correctness"]
+    assert told.n == 3
+    assert told.value == pytest.approx((2 / 3 + 1 + 0) / 3)
+    assert progress.intervals()["correctness"] == told
+    assert progress.estimates()["correctness"] == told.value
 
 
 CASES = 2000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,17 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragtui.analysis.compare import compare
+from ragtui.analysis.compare import compare, specification_diff
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.recording import Recording
 from ragtui.analysis.replay import BeyondRecording, beyond, replay
 from ragtui.errors import InvalidInput
 from ragtui.experiment.editing import edit
 from ragtui.experiment.plan import Channel, Floor, Fusion, Metrics, Plan, Retrieval
+from ragtui.experiment.presets import preset
 from ragtui.inputs.evaluation import Span
+from ragtui.lab import open_lab
 from ragtui.pipeline.batch import run_stages_batch
 from ragtui.trace import CaseError, ChunkRef, Hits
 from tests.analysis.factory import PLAN, Found, make_case, make_chunks, make_run, ranks_run
+from tests.workshop import make_workspace
 
 REPLACE = msgspec.structs.replace
 DOCUMENTS = {f"d{number}": 3 for number in range(6)}
@@ -194,6 +198,21 @@ def test_a_settled_auto_is_no_difference() -> None:
     run = ranks_run([1], plan=edit(PLAN, ["lexical.bigrams=off"]))
     assert beyond(run, PLAN) == ()
     assert beyond(run, edit(PLAN, ["lexical.bigrams=on"])) != ()
+
+
+def test_a_replay_has_the_specification_of_a_fresh_run(tmp_path: Path) -> None:
+    def shared_words(query: str, depth: int) -> list[tuple[str, float]]:
+        return [("anchor-notes", 1.0)]
+
+    shared_words.identity = "v1"  # type: ignore[attr-defined]
+    lab = open_lab(make_workspace(tmp_path / "ws"), execution="allow_runs", retrievers={"words": shared_words})
+    whole = edit(preset("bm25"), ['retrieval.channels.own={"kind":"python","source":"words"}'])
+    run = lab.run(lab.bind(whole))
+    assert run.specification.plan.lexical.bigrams == "off"
+    for plan in (preset("bm25"), whole, edit(whole, ["lexical.bigrams=off", "retrieval.fusion.weights.own=2"])):
+        fresh, again = lab.bind(plan), replay(run, plan).recorded()
+        assert specification_diff(REPLACE(run, specification=fresh), again) == ()
+        assert again.spec_id == fresh.spec_id
 
 
 def test_bad_recordings() -> None:

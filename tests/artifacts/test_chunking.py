@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from semantic_text_splitter import MarkdownSplitter
 
 from ragtui.artifacts.cache import ArtifactCache
-from ragtui.artifacts.chunking import ChunkSet, chunk_recipe, chunk_set, chunk_set_id, cut, heading_paths
+from ragtui.artifacts.chunking import LONG_LINE, ChunkSet, chunk_recipe, chunk_set, chunk_set_id, cut, heading_paths
 from ragtui.artifacts.recipes import Chunking
 from ragtui.errors import InvalidInput
 from ragtui.inputs.corpus import CorpusSnapshot, document, snapshot
@@ -167,6 +169,28 @@ def test_from_the_cache_as_built(tmp_path: Path) -> None:
         assert getattr(built, column).tolist() == getattr(opened, column).tolist()
     assert built.headings == opened.headings
     assert [path.name for path in tmp_path.iterdir()] == [cache.folder("chunks", built.id).name]
+
+
+@pytest.mark.parametrize("word", ["boil water ", "沸かす", "boil\twater\t"])
+def test_a_line_without_an_end_is_cut_in_time_that_grows_with_it(word: str) -> None:
+    told: list[str] = []
+    text = "# Water\n\n" + word * (3 * LONG_LINE // len(word)) + "\n\n## After\n\nthe end"
+    began = time.perf_counter()
+    chunks = cut(snapshot([document("long", text), document("short", "x")]), Chunking(size=800), told.append)
+    assert time.perf_counter() - began < 4
+    rows = [row for row, doc in enumerate(chunks.doc) if doc == 0]
+    assert "".join("".join(text[chunks.start[row] : chunks.end[row]] for row in rows).split()) == "".join(text.split())
+    assert chunks.headings[rows[-1]].startswith("Water")
+    assert told == [f"long: a line of more than {LONG_LINE:,} characters was cut at white space first."]
+
+
+def test_a_text_of_ordinary_lines_is_given_to_the_splitter_whole() -> None:
+    told: list[str] = []
+    text = ("water " * (LONG_LINE // 12) + "\n") * 3
+    columns = cut(snapshot([document("d", text)]), Chunking(size=800), told.append)
+    whole = MarkdownSplitter(800).chunk_indices(text)
+    assert list(zip(columns.start, columns.end, strict=True)) == [(start, start + len(part)) for start, part in whole]
+    assert told == []
 
 
 def test_a_document_on_which_the_splitter_fails_is_named() -> None:

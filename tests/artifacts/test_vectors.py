@@ -41,6 +41,14 @@ def naive(vectors: Vectors, query: NDArray[np.float32], depth: int) -> tuple[lis
     return rows, [scores[row] for row in rows]
 
 
+def test_vectors_whose_products_overflow_are_refused() -> None:
+    """Each is finite; a score that is not could be written into a trace, but never be read again."""
+    long = EmbeddingSet("x", IDENTITY, unit(1, 5) * np.float32(1e20), None, 1.0)
+    assert len(long.search_many(unit(2, 3), 5)) == 3
+    with pytest.raises(ProviderUnavailable, match="so long that their products are not finite"):
+        long.search_many(unit(2, 3) * np.float32(1e20), 5)
+
+
 @pytest.mark.parametrize(("rows", "distinct"), [(1, None), (5, None), (400, None), (400, 7), (300, 1)])
 def test_exact_search_is_numpys(rows: int, distinct: int | None) -> None:
     vectors, queries = unit(1, rows, distinct=distinct), unit(2, 6)

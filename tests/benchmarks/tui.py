@@ -216,8 +216,8 @@ def bench_keys(folder: Path) -> None:
         report("of which one poll costs", f"{polling(screen):.1f} ms")
 
 
-# What a screen shows once it is really there, its own panes, controls and words besides its place in the bar above; then
-# a word that only its data brings.
+# What a screen shows once it is really there: its own panes, controls and words, besides its place in the bar above.
+# Then a word that only its data brings.
 SCREENS: dict[str, tuple[tuple[str, ...], str]] = {
     "1": (("[1 Corpus]", "Documents", "Snapshot", "Suites and tags", "Artifacts", "Check"), "by name"),
     "2": (("[2 Launch]", "Plan", "hybrid", "suites", "rank const.", "ctrl+r", "This run", "Manifest"), "spec "),

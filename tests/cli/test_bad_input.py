@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -110,6 +111,12 @@ def test_no_workspace(tmp_path: Path, call: Call) -> None:
         ),
         ("[profiles.a]\nkind = 'olama'", "ragtui.toml:2: Invalid enum value 'olama' at `profiles.a.kind`."),
         ("corpus = ", "ragtui.toml"),
+        pytest.param("corpus = " + "9" * 5000, "ragtui.toml: holds a number that is too large.", id="digits"),
+        pytest.param(".".join("a" * 50_000) + " = 1", "ragtui.toml:1: a key has more than 50 parts.", id="dotted"),
+        pytest.param(
+            "x = {" + ".".join(["'a'"] * 50_000) + " = 1}", "ragtui.toml:1: a key has more than 50 parts.", id="inline"
+        ),
+        ('store = "a\\u0000b"', "ragtui.toml: a path holds a zero byte."),
     ],
 )
 def test_a_bad_workspace_file(workspace: Path, call: Call, content: str, message: str) -> None:
@@ -118,6 +125,61 @@ def test_a_bad_workspace_file(workspace: Path, call: Call, content: str, message
     assert told.code == 2
     assert message in told.err
     assert "sk-pasted" not in told.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+@pytest.mark.parametrize("kind", ["dangling", "circle", "pipe", "folder"])
+def test_settings_that_are_no_file_are_not_ignored(workspace: Path, call: Call, kind: str) -> None:
+    path = workspace / "ragtui.toml"
+    path.unlink(missing_ok=True)
+    match kind:
+        case "dangling":
+            path.symlink_to(workspace / "nowhere")
+        case "circle":
+            path.symlink_to(path)
+        case "pipe":
+            os.mkfifo(path)
+        case _:
+            path.mkdir()
+    told = call(workspace, "runs")
+    assert told.code == 2
+    assert "ragtui.toml" in told.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.toml", ".".join("a" * 50_000) + " = 1", "p.toml:1: a key has more than 50 parts."),
+        ("p.toml", "chunking.size = " + "9" * 5000, "p.toml: holds a number that is too large."),
+        ("p.json", "[" * 200_000, "is not JSON"),
+        ("p.json", '{"a":' * 400 + "1" + "}" * 400, "deeper than any of a plan"),
+        ("p.json", json.dumps({f"unknown{number}": 1 for number in range(100_000)}), "; and 99,98"),
+        ("p.json", json.dumps({"x" * 1_000_000: 1}), "xxx…"),
+    ],
+    ids=["dotted", "digits", "unclosed", "deep", "many", "long"],
+)
+def test_a_plan_that_is_out_of_all_proportion(
+    workspace: Path, tmp_path: Path, call: Call, name: str, content: str, message: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    for command in (("run",), ("spec", "validate"), ("spec", "show")):
+        told = call(workspace, *command, str(tmp_path / name))
+        assert (told.code, message in told.err, len(told.err) < 5000) == (2, True, True), told.err[:500]
+
+
+def test_a_setting_of_endless_depth(workspace: Path, call: Call) -> None:
+    told = call(workspace, "run", "bm25", "--set", ".".join("a" * 20_000) + "=1")
+    assert (told.code, len(told.err) < 500) == (2, True)
+
+
+def test_a_golden_out_of_all_proportion(workspace: Path, call: Call) -> None:
+    many = json.dumps({"id": "g", "query": "q"} | {f"unknown{number}": 1 for number in range(100_000)})
+    (workspace / "goldens" / "x.jsonl").write_text("[" * 200_000 + "\n" + many + "\n" + '{"x":' + "[" * 200_000)
+    told = call(workspace, "corpus", "check")
+    assert told.code == 2
+    assert "x.jsonl:1: is not JSON" in told.out + told.err
+    assert "and 99,980 more faults on this line" in told.out + told.err
+    assert len(told.out + told.err) < 20_000
 
 
 @pytest.mark.parametrize(
@@ -243,6 +305,21 @@ def with_room(folder: Path, limit: int, *arguments: str) -> subprocess.Completed
     """A command that can make no file larger than `limit` bytes."""
     command = [sys.executable, "-c", _LITTLE_ROOM, str(limit), *arguments]
     return subprocess.run(command, cwd=folder, env=environment(), text=True, capture_output=True, timeout=60)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")
+def test_a_full_disk_leaves_a_file_as_it_was(workspace: Path, call: Call) -> None:
+    call(workspace, "run", "bm25")
+    for name, arguments in (
+        ("ragtui.toml", ("init", "corpus", "--force")), ("out.json", ("spec", "save", "bm25", "-o", "out.json")),
+        ("run.json", ("export", "latest", "--format", "json", "-o", "run.json")),
+    ):  # fmt: skip
+        (workspace / name).write_text("# mine\n")
+        told = with_room(workspace, 100, *arguments)
+        assert told.returncode == 7, arguments
+        assert "cannot be written: File too large" in told.stderr
+        assert (workspace / name).read_text() == "# mine\n"
+    assert not list(workspace.glob(".*.new"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
+import sys
 from pathlib import Path
 
 import msgspec
@@ -268,6 +270,9 @@ def test_names_of_runs(recorded: Path, call: Call) -> None:
     assert "There is no baseline." in told.err
     told = call(recorded, "show", "", "--json")
     assert (told.code, told.json["error"]["message"]) == (2, "There is no run ''.")
+    for name in ("\udcff", "é"):
+        told = call(recorded, "show", name)
+        assert (told.code, "There is no run" in told.err) == (2, True)
 
 
 def test_verify(recorded: Path, tmp_path: Path, call: Call) -> None:
@@ -301,6 +306,22 @@ def test_export_reads_back_whole(recorded: Path, tmp_path: Path, call: Call) -> 
     data = target.read_bytes().decode()
     assert str(recorded) not in data
     assert str(Path.home()) not in data
+
+
+@pytest.mark.parametrize("score", ["1e308", "-5", "1.01"])
+def test_an_export_with_scores_that_cannot_be_is_refused(
+    recorded: Path, tmp_path: Path, call: Call, score: str
+) -> None:
+    target = tmp_path / "run.json"
+    data = call(recorded, "export", "latest", "--format", "json").out
+    assert '"RR":1.0' in data.replace(" ", "")
+    target.write_text(re.sub(r'"RR": ?1\.0', f'"RR":{score}', data, count=1))
+    told = call(recorded, "compare", str(target), "latest")
+    assert told.code == 2
+    assert "but scores are 0 to 1" in told.err
+    target.write_text(re.sub(r'"grades": ?\{([^}:]*): ?3', r'"grades":{\1:2000', data, count=1))
+    told = call(recorded, "compare", str(target), "latest")
+    assert (told.code, "grade 2000, but grades are 0 to 3" in told.err) == (2, True)
 
 
 def test_export_to_nowhere(recorded: Path, tmp_path: Path, call: Call) -> None:
@@ -432,6 +453,37 @@ def test_spec_save_show_diff_validate(workspace: Path, tmp_path: Path, call: Cal
     told = call(workspace, "spec", "show", "nothing")
     assert told.code == 2
     assert "'nothing' is no preset, file or run." in told.err
+
+
+def test_code_that_a_plan_names_is_not_executed_by_a_look(
+    workspace: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = tmp_path / "executed"
+    (tmp_path / "planted_search.py").write_text(
+        f"open({str(mark)!r}, 'w').close()\ndef retrieve(query, depth): return []\nretrieve.identity = 'v1'\n"
+    )
+    (tmp_path / "regex.py").write_text("raise SystemExit('shadowed')")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.toml").write_text('[retrieval.channels.mine]\nkind = "python"\nsource = "planted_search:retrieve"\n')
+    told = call(workspace, "spec", "validate", "p.toml")
+    assert (told.code, told.out.partition("  ")[0]) == (0, "valid")
+    assert call(workspace, "spec", "validate", "p.toml", "--json").json == {"spec_id": None, "valid": True}
+    for arguments in (("show", "p.toml"), ("save", "p.toml"), ("diff", "bm25", "p.toml")):
+        told = call(workspace, "spec", *arguments)
+        assert told.code == 2
+        assert "planted_search:retrieve" in told.err
+    assert not mark.exists()
+    spec_id = call(workspace, "spec", "validate", "p.toml", "--load", "--json").json["spec_id"]
+    assert mark.exists()
+    assert sys.path[0] != str(tmp_path), "what is imported later is not taken from the folder"
+    assert call(workspace, "run", "p.toml", "--json").json["spec_id"] == spec_id
+    mark.unlink()
+    sys.modules.pop("planted_search")
+    assert "nothing to resume" in call(workspace, "resume", "latest").err
+    assert not mark.exists()
+    for source in ("evil", "evil:", ":x", "a b:c", "../evil:x"):
+        (tmp_path / "p.toml").write_text(f'[retrieval.channels.mine]\nkind = "python"\nsource = "{source}"\n')
+        assert call(workspace, "spec", "validate", "p.toml").code == 2
 
 
 def test_prune_shows_sizes_then_frees(workspace: Path, call: Call) -> None:

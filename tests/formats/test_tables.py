@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from ragtui.__main__ import main
 from ragtui.errors import InvalidFiles, InvalidInput
+from ragtui.inputs.formats.files import byte_lines
 from ragtui.inputs.formats.tables import Columns, table_source
 from tests.formats.helpers import Imported
 
@@ -101,6 +103,28 @@ def test_a_table_without_documents_needs_a_target_that_has_them(
     assert "brings no documents" in said
     assert "--documents" in said
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "count", "message"),
+    [(b"\n", 2_000_000, "lines in a row are empty"), (b"x" * 1_000_000 + b"\n", 80, "unpacks to more than 500 times")],
+    ids=["empty", "lines"],
+)
+def test_a_packed_file_that_unpacks_without_end(tmp_path: Path, line: bytes, count: int, message: str) -> None:
+    path = tmp_path / "q.jsonl.gz"
+    with gzip.open(path, "wb") as file:
+        for _ in range(4):
+            file.write(line * (count // 4))
+    with pytest.raises(InvalidInput, match=message):
+        for _ in byte_lines(path):
+            pass
+
+
+def test_a_packed_file_of_usual_size_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(b"one line\n" * 100_000)
+    assert sum(1 for _ in byte_lines(path)) == 100_000
 
 
 def test_cells_that_hold_grades_turns_and_tags(docs: Path, tmp_path: Path) -> None:

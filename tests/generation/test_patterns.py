@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from decimal import Decimal
 
 import pytest
 
+from ragtui.inputs.evaluation import EvaluationCase
 from ragtui.inputs.patterns import compile_pattern
 from ragtui.metrics.answer_patterns import CONTRASTS, DECLINES, HEDGES, LEAKS, NO_LEAK, REDIRECTS, THINK_TAGS
-from ragtui.metrics.answers import declines, hedges, leaks, thinks_aloud, ungrounded
+from ragtui.metrics.answers import Answered, declines, hedges, leaks, score_answer, thinks_aloud, ungrounded
 from ragtui.metrics.numbers import all_readings, numbers_in
 
 REFUSALS = [
@@ -227,6 +229,22 @@ def test_every_pattern_is_needed_by_an_example() -> None:
 )
 def test_numbers_in_one_form(text: str, numbers: list[float | str]) -> None:
     assert numbers_in(text) == [Decimal(str(number)) for number in numbers]
+
+
+ANY_CASE = EvaluationCase("q", "core", "How?", (), {"doc": 3}, (), ("boil",), ("x+y",), False, (), "r", "a")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["-" * 60_000, "\n" * 60_000 + "x", "9" * 1_100_000, " " * 60_000 + "1", "1 000" * 20_000, "1,000." * 20_000],
+    ids=["dashes", "line ends", "digits", "spaces", "groups", "separators"],
+)
+def test_an_answer_never_takes_long_to_measure(text: str) -> None:
+    began = time.perf_counter()
+    numbers_in(text)
+    all_readings(text)
+    score_answer(ANY_CASE, Answered(text=f"boil {text}", context=(text,)))
+    assert time.perf_counter() - began < 4
 
 
 def test_a_number_is_grounded_in_any_reading_of_what_was_given() -> None:

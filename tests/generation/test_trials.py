@@ -161,4 +161,10 @@ def test_each_tier_has_its_own_baseline(tmp_path: Path) -> None:
     (place / "goldens" / "baselines" / "matrix.json").write_text("{}")
     assert told("generate", "mock", "--against", "baseline")["comparison"]["base_run"] == answers
     assert told("run", "bm25", "--against", "baseline")["comparison"]["base_run"] == found
+    runs = len(told("runs")["runs"])
+    other = ragtui(place, "generate", "mock", "--mode", "oracle", "--against", "baseline")
+    assert other.returncode == 3
+    assert "The runs have no mode in common: " in other.stderr
+    assert "and the new run has oracle." in other.stderr
+    assert len(told("runs")["runs"]) == runs
     assert told("compare", "baseline", answers)["base_run"] == answers

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import time
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from ragtui.__main__ import main
+from ragtui.inputs.corpus import document
+from ragtui.inputs.starting import first_goldens
 
 
 def documents(folder: Path, count: int = 9) -> Path:
@@ -75,6 +78,29 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path, capsys: pytest.CaptureFi
     assert "core.jsonl is there; left as it is" in capsys.readouterr().out
     assert main(["-w", str(tmp_path), "init", "--force"]) == 0
     assert len(goldens(tmp_path)) == 3
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_link_that_leads_out_is_never_written_through(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], force: bool
+) -> None:
+    root, outside = tmp_path / "ws", tmp_path / "outside"
+    documents(root / "docs")
+    (root / "goldens").mkdir()
+    (root / "goldens" / "core.jsonl").symlink_to(outside)
+    (root / "ragtui.toml").symlink_to(outside)
+    main(["-w", str(root), "init", *(["--force"] if force else [])])
+    assert not outside.exists()
+    assert (root / "goldens" / "core.jsonl").is_file() is force
+
+
+def test_a_line_of_spaces_does_not_hold_up_the_first_questions() -> None:
+    texts = ["# boil" + " " * 50_000 + "water", "# \n## C#", "# Stoves ##\n", "no heading"]
+    began = time.perf_counter()
+    written = first_goldens([document(f"some/doc-{number}", text) for number, text in enumerate(texts[1:])])
+    first_goldens([document("d", texts[0])])
+    assert time.perf_counter() - began < 2
+    assert [word for word in ("Stoves", "##") if word in written] == ["Stoves"]
 
 
 def test_the_check_lists_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

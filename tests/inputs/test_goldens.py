@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ragtui.analysis.inputs_report import check_inputs
 from ragtui.errors import InvalidFiles, InvalidInput
 from ragtui.inputs.corpus import CorpusSnapshot, document, snapshot
 from ragtui.inputs.evaluation import EvaluationCase, Selection, Span, find_quote, freeze, load_evaluation, select
 from ragtui.inputs.goldens import read_suites
-from ragtui.inputs.patterns import matches
+from ragtui.inputs.patterns import compile_pattern, matches
 
 CORPUS = snapshot(
     [
@@ -292,6 +295,39 @@ def test_a_quote_judged_twice_is_one_span_with_its_highest_grade(tmp_path: Path)
     grades = ("1_TANGENTIAL", "3_AUTHORITATIVE", "2_SUBSTANTIAL")
     judgments = [{"doc": "water-boiling", "grade": grade, "quote": "one minute"} for grade in grades]
     assert case_of(tmp_path, relevantDocIds=[], judgments=judgments).spans == (Span("water-boiling", 9, 19, 3),)
+
+
+def test_a_quote_is_found_in_time_that_grows_with_the_text() -> None:
+    began = time.perf_counter()
+    assert find_quote("a " * 20_000 + "b", "boil " + "a " * 60_000) is None
+    assert time.perf_counter() - began < 2
+
+
+@given(st.text("ab \n\t\u2003", max_size=14), st.text("ab \n", max_size=5))
+def test_a_quote_stands_where_its_words_do(text: str, quote: str) -> None:
+    words = quote.split()
+    expected = re.search(r"\s+".join(words), text) if words else None
+    assert find_quote(quote, text) == (expected.span() if expected else None)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(?:(?:(?:(?:a{100}){100}){100}){100})", "(?x) (?:(?:a {100} #)\n) {1 0 0}) {100}", "a{1000000}",
+        "a{10000}" * 200, "|".join(f"w{number}" for number in range(200_000)),
+    ],
+)  # fmt: skip
+def test_a_pattern_that_takes_much_memory_or_time_to_compile_is_refused(pattern: str) -> None:
+    began = time.perf_counter()
+    with pytest.raises(InvalidInput, match="is too large") as caught:
+        compile_pattern(pattern)
+    assert time.perf_counter() - began < 2
+    assert len(caught.value.message) < 300
+
+
+@pytest.mark.parametrize("pattern", [r"\b\d{4}-\d{2}-\d{2}\b.{0,80}" * 12, "(?:ab){20}", "a{10000}", "(?x) a{3} # x"])
+def test_a_pattern_of_usual_size_compiles(pattern: str) -> None:
+    assert compile_pattern(pattern) is not None
 
 
 def test_find_quote() -> None:

@@ -125,6 +125,17 @@ def test_markdown_of_a_run() -> None:
     assert "Where the gold was lost: 1 of 2 judgments, cut-off 10" in shown
 
 
+def test_junit_counts_no_time_twice() -> None:
+    """The answer is part of its case, the first token of the answer, a wait of what it waited for."""
+    run = ranks_run([1])
+    spent = {"bm25": 10.0, "stages": 2.0, "generate": 400.0, "first_token": 100.0, "case": 500.0, "retry_wait": 50.0}
+    for timings, seconds in ((spent, 0.512), ({"bm25": 10.0, "stages": 2.0}, 0.012), ({"generate": 400.0}, 0.4)):
+        timed = msgspec.structs.replace(run, traces=(msgspec.structs.replace(run.traces[0], timings=timings),))
+        root = Xml.fromstring(run_junit(timed))
+        times = [float(element.get("time", "nan")) for element in (root, root[0], root[0][0])]
+        assert times == pytest.approx([seconds] * 3)
+
+
 def test_junit_of_a_run_has_a_case_for_each_golden() -> None:
     root = Xml.fromstring(run_junit(hostile_run(rank=2)))
     tests = list(root.iter("testcase"))

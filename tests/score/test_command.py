@@ -80,6 +80,8 @@ def test_the_default_is_said_on_stderr_and_results_go_to_stdout(
     ("qrels", "q1 0 a high\nq1 0 b 1.5\n", "qrels:2: the grade '1.5' is not a whole number"),
     ("qrels", "q1 a\n", "has 2 columns"),
     ("qrels", "q1 0 a high\nq1 0 b 1\n", "qrels:1: the grade 'high' is not a whole number"),
+    ("qrels", "q1\ta\t1.5\nq1\tb\t1\n", "qrels:1: the grade '1.5' is not a whole number"),
+    ("qrels", "q1\ta\tnan\nq1\tb\t1\n", "qrels:1: the grade 'nan' is not a whole number"),
     ("qrels", "q1 0 a 1\nq1 0 a 2\n", "qrels:2: judges 'a' for 'q1' as 2, before as 1"),
     ("qrels", "", "holds no judgment"),
 ])  # fmt: skip

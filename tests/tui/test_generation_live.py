@@ -16,10 +16,14 @@ from rich.cells import cell_len
 from ragtui.analysis.progress import Progress
 from ragtui.cli.display import PlainDisplay
 from ragtui.events import CaseFinished, RunEvent, ServerCalls
+from ragtui.experiment.editing import edit
+from ragtui.experiment.plan import Plan
+from ragtui.experiment.presets import preset
 from ragtui.ids import new_run_id
-from ragtui.lab import Lab, open_lab, plan_generator
+from ragtui.lab import Lab, open_lab, plan_generator, plan_retrievers
 from ragtui.providers.chat_wire import WARM_UP
 from ragtui.providers.scripted import ScriptedGenerator
+from ragtui.settings import open_workspace
 from ragtui.store.journal import JournalWriter
 from ragtui.store.store import Store
 from ragtui.trace import CaseTrace
@@ -67,12 +71,12 @@ def asking(folder: Path, url: str, places: int = 2, retries: int = 3) -> Lab:
     return opened
 
 
-def drained(opened: Lab, *folds: Callable[[RunEvent], None]) -> list[RunEvent]:
+def drained(opened: Lab, *folds: Callable[[RunEvent], None], plan: Plan = PLAN) -> list[RunEvent]:
     """The events of one run."""
     found: list[RunEvent] = []
 
     async def drain() -> None:
-        async for event in opened.events(opened.bind(PLAN), run_id=new_run_id()):
+        async for event in opened.events(opened.bind(plan), run_id=new_run_id()):
             found.append(event)
             for fold in folds:
                 fold(event)
@@ -236,3 +240,27 @@ def test_a_new_attempt_counts_anew() -> None:
     assert view is not None
     assert view.calls == ServerCalls()
     assert live_text.queue(view) is None
+
+
+def test_retries_of_a_retriever_are_heard_too(folder: Path) -> None:
+    """A retrieval run over HTTP asks no model; its server may be busy all the same."""
+    left = [3]
+
+    def script(request: Request) -> Reply:
+        left[0] -= 1
+        if left[0] >= 0:
+            return Reply.json({"error": "warming"}, 503, retry_after="0.05")
+        return Reply.json({"hits": [{"doc": "anchor-tank", "score": 1.0}]})
+
+    with ScriptedServer(script) as server:
+        profile = f'[profiles.mine]\nkind = "retriever"\nurl = "{server.url}/search"\nrevision = "1"\nretries = 4\n'
+        (folder / "ragtui.toml").write_text(profile)
+        workspace = open_workspace(folder)
+        plan = edit(preset("bm25"), ['retrieval.channels={"own": {"kind": "http", "source": "mine", "depth": 5}}'])
+        opened = open_lab(folder, execution="allow_runs", retrievers=plan_retrievers(plan, workspace))
+        progress = Progress()
+        events = drained(opened, progress.add, plan=plan)
+    assert (progress.calls.retries, progress.calls.provider, progress.errors) == (3, "mine", 0)
+    assert progress.calls.reason.startswith("answers with HTTP 503")
+    waited = [event.trace.timings for event in events if isinstance(event, CaseFinished)]
+    assert sum("retry_wait" in timings for timings in waited) >= 1

@@ -59,6 +59,12 @@ def unhurried(request: ChatRequest) -> str:
     return reads(request)
 
 
+def patient(request: ChatRequest) -> str:
+    """The honest model, so slowly that a run is stopped long before its end."""
+    time.sleep(0.5)
+    return reads(request)
+
+
 async def on_matrix(pilot: Pilot[Any]) -> MatrixScreen:
     """The matrix, opened from Live, with what there is read."""
     running = pilot.app
@@ -216,6 +222,7 @@ async def test_empty_done_and_hostile_tables_fit_and_are_told(folder: Path, size
         assert_actions_told(running)
         assert "✓ done" in shown(running)[0]
         assert "2 of 2 rows" in shown(running)[0]
+        assert size[0] < 80 or "UTC   newest" in shown(running)[0]
         assert any("1.000" in line for line in shown(running))
         screen.post_message(Loaded("matrix", hostile_view(view_of(screen))))
         await until(pilot, lambda: "x1b[31mRED" in "\n".join(shown(running)))
@@ -263,7 +270,7 @@ async def test_cells_fill_while_the_runs_go_on(folder: Path, size: tuple[int, in
 
 
 async def test_a_matrix_started_on_launch_is_a_process_and_can_be_stopped(folder: Path) -> None:
-    with ScriptedServer(openai(unhurried)) as server:
+    with ScriptedServer(openai(patient)) as server:
         (folder / "ragtui.toml").write_text(PROFILES.format(url=server.url))
         running = app(folder, "live")
         async with running.run_test(size=(80, 24)) as pilot:
@@ -340,7 +347,7 @@ async def test_a_promoted_table_alone_is_shown_and_a_damaged_one_is_told(folder:
     running = app(folder, "live")
     async with running.run_test(size=(120, 40)) as pilot:
         screen = await on_matrix(pilot)
-        assert "the promoted table" in shown(running)[0]
+        assert "UTC   promoted" in shown(running)[0]
         assert not screen.check_action("promote", ())
         promoted_matrix(workspace).write_bytes(b"{nonsense")
         await press(pilot, "ctrl+l")

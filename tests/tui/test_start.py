@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from ragtui.lab import Lab
 from ragtui.settings import open_workspace
 from ragtui.store.store import Store
 from ragtui.tui.app import RagtuiApp
+from ragtui.tui.data.program import program
 from ragtui.tui.data.start import beginning, candidates
 from ragtui.tui.dialogs import ErrorDialog
 from ragtui.tui.screens.start import StartScreen
@@ -93,3 +96,14 @@ async def test_the_first_run_starts_with_one_key(tmp_path: Path) -> None:
         store = Store(folder / "runs.duckdb")
         await until(pilot, lambda: (folder / "runs.duckdb").exists() and bool(store.runs()))
         assert store.runs()[0].name == "hybrid"
+
+
+def test_the_apps_processes_take_nothing_from_the_current_folder(tmp_path: Path) -> None:
+    """A folder may hold a `ragtui` of its own, or a module of the standard library's name."""
+    (tmp_path / "ragtui").mkdir()
+    for name in ("ragtui/__init__.py", "secrets.py", "regex.py"):
+        (tmp_path / name).write_text("print('OWNED')")
+    command = [*program(open_workspace(tmp_path)), "runs", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert json.loads(done.stdout) == {"runs": []}
+    assert "OWNED" not in done.stdout + done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import importlib
+import math
 import shutil
 import tempfile
 import zlib
@@ -18,6 +19,9 @@ from ragtui.errors import InvalidFiles, InvalidInput, Problem
 
 LINE_LIMIT = 64 * 1024 * 1024
 WHOLE_LIMIT = 1024 * 1024 * 1024
+EMPTY_LIMIT = 1_000_000
+UNPACKED_TIMES = 500
+UNPACKED_LEAST = 64 * 1024 * 1024
 SHOWN_PROBLEMS = 100
 _BOM = b"\xef\xbb\xbf"
 _GZIP, _LZ4, _ZIP = b"\x1f\x8b", b"\x04\x22\x4d\x18", b"PK\x03\x04"
@@ -50,20 +54,42 @@ class Problems:
 def byte_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[int, bytes]]:
     """Line number (from 1) and line without its end or a BOM, for every line that is not blank (or every one).
 
-    Raises InvalidInput where the file cannot be read to its end, or a line is longer than LINE_LIMIT.
+    Raises InvalidInput where the file cannot be read to its end, a line is longer than LINE_LIMIT, EMPTY_LIMIT lines
+    in a row are empty, or a packed file unpacks to so much that it can only be meant to.
     """
     with opened(path) as file, readable(path):
-        number = 0
+        number = unpacked = empty = 0
+        most = _most(path)
         while line := file.readline(LINE_LIMIT + 1):
             number += 1
+            unpacked += len(line)
+            if unpacked > most:
+                message = f"{path.name} unpacks to more than {UNPACKED_TIMES} times its size."
+                raise InvalidInput(message, "Unpack it yourself, if that is right.")
             if len(line) > LINE_LIMIT:
                 hint = "Is it a line-based file at all?"
                 raise InvalidInput(f"{path.name}:{number}: is longer than {LINE_LIMIT >> 20} MiB.", hint)
             if number == 1:
                 line = line.removeprefix(_BOM)
             line = line.rstrip(b"\r\n")
-            if blank or (line and not line.isspace()):
+            if line and not line.isspace():
+                empty = 0
                 yield number, line
+                continue
+            empty += 1
+            if empty > EMPTY_LIMIT:
+                hint = "Is it the right file?"
+                raise InvalidInput(f"{path.name}:{number}: more than {EMPTY_LIMIT:,} lines in a row are empty.", hint)
+            if blank:
+                yield number, line
+
+
+def _most(path: Path) -> int | float:
+    """How many bytes a file's lines may have: packed text is a fifth or a fiftieth of itself, never a thousandth."""
+    with path.open("rb") as file:
+        magic = file.read(4)
+    packed = magic.startswith(_GZIP) or magic == _LZ4
+    return max(UNPACKED_LEAST, UNPACKED_TIMES * path.stat().st_size) if packed else math.inf
 
 
 def text_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[int, str]]:

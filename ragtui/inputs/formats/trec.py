@@ -76,9 +76,23 @@ def iter_qrels(path: Path, problems: Problems) -> Iterator[Qrel]:
             value = _whole(grade)
             if value is not None:
                 yield Qrel(number, query, doc, value)
-            elif not (first and (len(line.split()) == 3 or grade.lower() in _GRADE_HEADS)):
+            elif not (first and _names_grades(grade, len(line.split()))):
                 problems.add(path.name, number, f"the grade {grade!r} is not a whole number.", _QREL_HINT)
         first = False
+
+
+def _names_grades(text: str, columns: int) -> bool:
+    """Whether this is the heading of the grades and not a faulty grade: of three columns any word, of four a known."""
+    word = len(text) > 1 and text.replace("_", "").replace("-", "").isalpha() and not _is_number(text)
+    return text.lower() in _GRADE_HEADS or (columns == 3 and word)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _qrel_columns(line: bytes) -> tuple[bytes, bytes, bytes] | None:

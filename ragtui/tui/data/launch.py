@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 
 import msgspec
 
@@ -33,6 +32,7 @@ from ragtui.tui.data.launch_answers import (
     spending_faults,
 )
 from ragtui.tui.data.launch_record import against_baseline, leaves, time_of
+from ragtui.tui.data.program import program
 
 _BIND_SECONDS = 20
 
@@ -193,7 +193,7 @@ def _bound_here(lab: Lab, plan: Plan) -> Specification:
 
 
 def _bound_outside(workspace: Workspace, binding: tuple[str, ...]) -> Specification:
-    command = [sys.executable, "-m", "ragtui", "-w", str(workspace.root), "spec", "save", *binding]
+    command = [*program(workspace), "spec", "save", "--load", *binding]
     try:
         done = subprocess.run(
             command, capture_output=True, stdin=subprocess.DEVNULL, timeout=_BIND_SECONDS, check=False

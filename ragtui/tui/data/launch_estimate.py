@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import msgspec
 
 from ragtui.errors import RagtuiError
 from ragtui.settings import Workspace
+from ragtui.tui.data.program import program
 
 if TYPE_CHECKING:
     from ragtui.analysis.estimate import EstimateRow
@@ -33,7 +33,7 @@ def estimated(workspace: Workspace, arguments: Sequence[str], cancelled: Callabl
 
     User code and servers are a process's business: the app loads neither.
     """
-    command = [sys.executable, "-m", "ragtui", "-w", str(workspace.root), "--store", str(workspace.store)]
+    command = [*program(workspace), "--store", str(workspace.store)]
     command += [*arguments, "--dry-run", "--json"]
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 
 from ragtui.errors import RunFailed
 from ragtui.settings import Workspace
 from ragtui.tui.data.launch import Preview
+from ragtui.tui.data.program import program
 
 
 def save_specification(workspace: Workspace, found: Preview) -> str:
@@ -18,8 +18,7 @@ def save_specification(workspace: Workspace, found: Preview) -> str:
     )
     folder = workspace.root / "plans"
     path = folder / f"{stem.partition('.')[0]}.{found.spec_id.removeprefix('sha256:')[:8]}.spec.json"
-    saving = ["spec", "save", *found.binding, "-o", str(path)]
-    command = [sys.executable, "-m", "ragtui", "-w", str(workspace.root), *saving]
+    command = [*program(workspace), "spec", "save", "--load", *found.binding, "-o", str(path)]
     try:
         folder.mkdir(exist_ok=True)
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -13,6 +12,7 @@ from ragtui.inputs.corpus import LINES_SUFFIX, TEXT_SUFFIXES
 from ragtui.inputs.goldens import suite_files
 from ragtui.lab import Lab
 from ragtui.settings import CONFIG_NAME, Workspace
+from ragtui.tui.data.program import program
 
 _INIT_SECONDS = 120
 _ENOUGH = 2000
@@ -80,7 +80,7 @@ def _documents(folder: Path, deep: bool) -> int:
 
 def make_workspace(workspace: Workspace, arguments: tuple[str, ...]) -> str:
     """Run `ragtui init …` for this folder, what it says in the end. Raises RunFailed with its words."""
-    command = [sys.executable, "-m", "ragtui", "-w", str(workspace.root), "init", *arguments]
+    command = [*program(workspace), "init", *arguments]
     try:
         done = subprocess.run(
             command, capture_output=True, stdin=subprocess.DEVNULL, timeout=_INIT_SECONDS, check=False

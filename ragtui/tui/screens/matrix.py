@@ -29,7 +29,7 @@ _NOTHING = (
     "  ragtui matrix --models mock,local\n"
     "and it appears here by itself."
 )
-_SOURCES = {"now": "", "latest": "the newest table", "promoted": "the promoted table"}
+_SOURCES = {"now": "", "latest": "newest", "promoted": "promoted"}
 
 
 class MatrixScreen(OverScreen):

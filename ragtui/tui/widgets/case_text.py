@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from ragtui.inputs.text import printable
-from ragtui.trace import ChunkRef
+from ragtui.trace import ChunkRef, time_spent
 from ragtui.tui.data.case import LONGEST_SHOWN, Mark, Score
 from ragtui.tui.widgets.text import inert, value
 
@@ -39,7 +39,7 @@ def marked_text(chunk: ChunkRef, found: Sequence[Mark], *, term: str = "underlin
 
 def timing_line(timings: Sequence[tuple[str, float]], width: int) -> Text:
     """The total, then each stage's share of it as a bar with its milliseconds, as many as the width takes."""
-    total = sum(milliseconds for _, milliseconds in timings)
+    total = time_spent(dict(timings))
     if not timings or total <= 0:
         return Text("time –", style="dim", end="")
     line = Text("time ", style="dim", no_wrap=True, end="").append(_milliseconds(total), "not dim bold")

@@ -48,7 +48,7 @@ class FieldRows(Vertical):
             if row.head:
                 lines += [Content(), self._head(row)]
             lit = row.control.has_focus_within
-            label = Content(row.label).truncate(self._room(row) - 1, ellipsis=True)
+            label = Content(row.label).truncate(self._room(row), ellipsis=True)
             lines.append(label.stylize("bold $foreground" if lit else "$secondary"))
         return Content("\n").join(lines)
 
