@@ -107,7 +107,8 @@ class _Ids:
             shown = ", ".join(map(repr, sorted(unsafe)[:_SHOWN]))
             more = f" and {len(unsafe) - _SHOWN:,} more" if len(unsafe) > _SHOWN else ""
             raise InvalidInput(
-                f"A TREC file cannot carry the ids {shown}{more}: they hold white space or control characters, or begin like a comment or JSON.",
+                f"A TREC file cannot carry the ids {shown}{more}: they hold white space or control characters, "
+                "or begin like a comment or JSON.",
                 "Say --escape to write such characters as %20 (`ragtui import trec --escaped` reads them back).",
             )
 

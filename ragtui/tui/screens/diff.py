@@ -70,8 +70,8 @@ class DiffScreen(PairOfRuns):
         self.say("Reading the runs …")
         if self.ragtui.runs:
             self.call_after_refresh(self._got_runs, self.ragtui.runs)
-        else:
-            self.refresh_data()
+        # What the other screen has read may be older than the newest run.
+        self.refresh_data()
 
     def refresh_data(self) -> None:
         """Read the runs again."""
@@ -161,6 +161,9 @@ class DiffScreen(PairOfRuns):
             self.ragtui.show_error(message.error)
 
     def _got_runs(self, lines: tuple[RunLine, ...]) -> None:
+        if self.pair is not None and self.view is None and lines == self.lines:
+            # They are being compared already.
+            return
         self.lines = self.ragtui.runs = lines
         if self.pair is not None and self.view is not None:
             known = {line.row.run_id for line in lines}
