@@ -57,9 +57,7 @@ class Store:
         """
         return load.load(self._gate, path, status_if_unfinished)
 
-    def recover(
-        self, folder: Path, set_aside: Callable[[DamagedJournal, Path], None] | None = None
-    ) -> list[str]:
+    def recover(self, folder: Path, set_aside: Callable[[DamagedJournal, Path], None] | None = None) -> list[str]:
         """Load every journal in the folder that nobody holds; the ids of their runs.
 
         A damaged journal is loaded up to its bad line and set aside as `<run_id>.jsonl.damaged`; `set_aside` is told.
