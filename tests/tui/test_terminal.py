@@ -142,7 +142,7 @@ def test_closing_the_app_does_not_touch_a_run(workspace: Path) -> None:
     store = Store(workspace / "runs.duckdb")
     while not ((workspace / "runs.duckdb").exists() and store.runs()) and time.monotonic() < deadline:
         time.sleep(0.2)
-    assert [(row.status, row.scored, row.errors) for row in store.runs()] == [("completed", 40, 0)]
+    assert [(row.status, row.scored, row.errors) for row in store.runs()] == [("completed", 36, 0)]
 
 
 @pytest.mark.parametrize("changes", [{"NO_COLOR": "1"}, {"TERM": "linux", "COLORTERM": ""}, {"RAGTUI_ASCII": "1"}])
