@@ -13,6 +13,7 @@ from ragtui.errors import InvalidFiles, InvalidInput, Problem
 from ragtui.ids import content_id
 from ragtui.inputs.corpus import CorpusSnapshot
 from ragtui.inputs.goldens import GRADES, Golden, PlacedGolden, Turn, read_suites
+from ragtui.inputs.patterns import CheckedFiles
 from ragtui.inputs.text import fold_space
 
 
@@ -67,9 +68,14 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     seed: int = 0
 
 
-def load_evaluation(folder: Path, corpus: CorpusSnapshot, selection: Selection) -> EvaluationSet:
-    """Read, validate, freeze and select. Raises InvalidFiles with every problem of the named suites."""
-    placed, problems = read_suites(folder, selection.suites)
+def load_evaluation(
+    folder: Path, corpus: CorpusSnapshot, selection: Selection, checked: CheckedFiles | None = None
+) -> EvaluationSet:
+    """Read, validate, freeze and select. Raises InvalidFiles with every problem of the named suites.
+
+    `checked` as in `read_suites`.
+    """
+    placed, problems = read_suites(folder, selection.suites, checked)
     cases, more = freeze(placed, corpus)
     if problems or more:
         raise InvalidFiles(problems + more)

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from ragtui.errors import InvalidInput, Problem
-from ragtui.inputs.patterns import compile_pattern
+from ragtui.inputs.patterns import CheckedFiles, compile_pattern
 from ragtui.inputs.text import read_text
 from ragtui.settings import FAULTS_SHOWN, field_faults
 
@@ -76,8 +76,13 @@ def suite_files(folder: Path) -> dict[str, Path]:
     return {path.stem: path for path in paths if path.suffix == SUITE_SUFFIX and path.is_file()}
 
 
-def read_suites(folder: Path, names: Iterable[str] | None = None) -> tuple[list[PlacedGolden], list[Problem]]:
-    """The goldens of the named suites (all with None), and every problem that a file alone can show."""
+def read_suites(
+    folder: Path, names: Iterable[str] | None = None, checked: CheckedFiles | None = None
+) -> tuple[list[PlacedGolden], list[Problem]]:
+    """The goldens of the named suites (all with None), and every problem that a file alone can show.
+
+    Patterns of files that `checked` holds are not compiled again; files without a problem are added to it.
+    """
     files = suite_files(folder)
     goldens: list[PlacedGolden] = []
     problems: list[Problem] = []
@@ -87,22 +92,25 @@ def read_suites(folder: Path, names: Iterable[str] | None = None) -> tuple[list[
             hint = f"Suites in {folder}: {known}."
             problems.append(Problem(str(folder / f"{name}{SUITE_SUFFIX}"), 0, f"suite {name!r} does not exist.", hint))
             continue
-        for item in read_suite(files[name], name):
+        for item in read_suite(files[name], name, checked):
             (problems if isinstance(item, Problem) else goldens).append(item)  # type: ignore[arg-type]
     return goldens, problems + _repeated_ids(goldens)
 
 
-def read_suite(path: Path, suite: str) -> list[PlacedGolden | Problem]:
+def read_suite(path: Path, suite: str, checked: CheckedFiles | None = None) -> list[PlacedGolden | Problem]:
     """One suite file: a golden or a problem for each line that is neither blank nor a `//` comment."""
     name = path.name
     text = read_text(path, name)
     if isinstance(text, Problem):
         return [text]
     found: list[PlacedGolden | Problem] = []
+    known = checked is not None and text in checked
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip() and not line.lstrip().startswith("//"):
             golden = _parse(line, name, number)
-            found.extend(_checked(golden, suite, name, number) if isinstance(golden, Golden) else golden)
+            found.extend(_checked(golden, suite, name, number, known) if isinstance(golden, Golden) else golden)
+    if checked is not None and not known and not any(isinstance(item, Problem) for item in found):
+        checked.add(text)
     if not found:
         found.append(Problem(name, 0, "holds no golden.", "Add a question a line, or delete the file."))
     return found
@@ -125,8 +133,8 @@ def _parse(line: str, file: str, number: int) -> Golden | list[Problem]:
     return msgspec.convert(record, Golden)
 
 
-def _checked(golden: Golden, suite: str, file: str, number: int) -> list[PlacedGolden | Problem]:
-    """The golden, or what is wrong with it that needs no corpus to see."""
+def _checked(golden: Golden, suite: str, file: str, number: int, compiled: bool) -> list[PlacedGolden | Problem]:
+    """The golden, or what is wrong with it that needs no corpus to see; patterns only if not `compiled` before."""
     faults: list[tuple[str, str]] = []
     if not golden.id.strip():
         faults.append(("has an empty id.", "Give every golden an id."))
@@ -135,7 +143,7 @@ def _checked(golden: Golden, suite: str, file: str, number: int) -> list[PlacedG
     if golden.expect_refusal and any(GRADES[judgment.grade] > 0 for judgment in golden.all_judgments):
         hint = "Remove the documents or set expectRefusal to false."
         faults.append((f"golden {golden.id!r} expects a refusal but names relevant documents.", hint))
-    for pattern in golden.must_include + golden.must_not_include:
+    for pattern in () if compiled else golden.must_include + golden.must_not_include:
         try:
             compile_pattern(pattern)
         except InvalidInput as error:

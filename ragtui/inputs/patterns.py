@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import re
 from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
-
-import regex
 
 from ragtui.errors import InvalidInput
 from ragtui.inputs.text import fold_answer
@@ -15,14 +17,48 @@ MATCH_SECONDS = 0.5
 LONGEST = 2000
 LARGEST = 10_000
 _SHOWN = 200
+_FILES_REMEMBERED = 50
 _COUNTS = re.compile(r"(\)?)\{(\d+)")
 _VERBOSE = re.compile(r"\(\?[a-zA-Z0-9-]*x")
 _IGNORED = re.compile(r"#.*|\s")
 
 
+class CheckedFiles:
+    """Which texts of golden files had all their patterns compiled before, remembered in a small file.
+
+    Compiling hundreds of patterns takes longer than a run over their questions, and a retrieval run needs none of them.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __contains__(self, text: str) -> bool:
+        return self._digest(text) in self._digests()
+
+    def add(self, text: str) -> None:
+        """Remember a text; where nothing can be written it is compiled again next time."""
+        kept = [*self._digests(), self._digest(text)][-_FILES_REMEMBERED:]
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.write_text("\n".join(kept) + "\n")
+
+    def _digests(self) -> list[str]:
+        try:
+            return self._path.read_text("ascii").split()
+        except (OSError, UnicodeDecodeError):
+            return []
+
+    def _digest(self, text: str) -> str:
+        # What compiles depends on the library and on the limits here.
+        rules = f"{version('regex')} {LONGEST} {LARGEST}\n"
+        return hashlib.sha256((rules + text).encode("utf-8", "surrogatepass")).hexdigest()
+
+
 @lru_cache(maxsize=4096)
 def compile_pattern(pattern: str) -> Any:
     """The compiled, case-insensitive pattern; InvalidInput if it does not compile, or is too large to."""
+    import regex
+
     shown = repr(pattern if len(pattern) <= _SHOWN else f"{pattern[:_SHOWN]}…")
     if len(pattern) > LONGEST or _unrolled(pattern) > LARGEST:
         raise InvalidInput(f"pattern {shown} is too large", "Write a shorter one, with smaller counts in braces.")

@@ -23,6 +23,7 @@ from ragtui.experiment.validate import check_plan
 from ragtui.ids import new_run_id
 from ragtui.inputs.corpus import CorpusSnapshot, load_corpus
 from ragtui.inputs.evaluation import EvaluationSet, Selection, load_evaluation
+from ragtui.inputs.patterns import CheckedFiles
 from ragtui.lab.powers import refuse_other_embedder
 from ragtui.lab.records import Records
 from ragtui.pipeline.budget import check_window
@@ -104,7 +105,10 @@ class Lab(Records):
                     f"Suite {suite!r} is bound to the {bound} tier.", f"Run it with `ragtui {command} --suite {suite}`."
                 )
         if selection not in self._evaluations:
-            self._evaluations[selection] = load_evaluation(self.workspace.goldens, self.snapshot, selection)
+            # A laboratory for reading writes nothing.
+            remembers = self.execution == "allow_runs"
+            checked = CheckedFiles(self.workspace.state / "checked-goldens") if remembers else None
+            self._evaluations[selection] = load_evaluation(self.workspace.goldens, self.snapshot, selection, checked)
         return self._evaluations[selection]
 
     # -- intent -------------------------------------------------------------------------------------------------------

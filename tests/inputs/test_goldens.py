@@ -17,7 +17,7 @@ from ragtui.errors import InvalidFiles, InvalidInput
 from ragtui.inputs.corpus import CorpusSnapshot, document, snapshot
 from ragtui.inputs.evaluation import EvaluationCase, Selection, Span, find_quote, freeze, load_evaluation, select
 from ragtui.inputs.goldens import read_suites
-from ragtui.inputs.patterns import compile_pattern, matches
+from ragtui.inputs.patterns import CheckedFiles, compile_pattern, matches
 
 CORPUS = snapshot(
     [
@@ -94,9 +94,7 @@ def test_ids_are_opaque(tmp_path: Path, name: str) -> None:
 
 
 EXAMPLE = 'E.g. {"id": "boil-01", "query": "How long?", "relevantDocIds": ["water-boiling"], "tags": ["numeric"]}.'
-FIELDS_HINT = (
-    "Fields: id, query, turns, relevantDocIds, judgments, mustInclude, mustNotInclude, expectRefusal, tags."
-)
+FIELDS_HINT = "Fields: id, query, turns, relevantDocIds, judgments, mustInclude, mustNotInclude, expectRefusal, tags."
 BAD_LINES: list[tuple[str | dict[str, Any], str]] = [
     ("{", "core.jsonl:1: is not JSON: Input data was truncated. Write one JSON object on each line."),
     ("[1]", 'core.jsonl:1: is not a JSON object. Write {"id": "…", "query": "…"} on each line.'),
@@ -289,6 +287,34 @@ def test_a_documents_grade_is_its_highest(tmp_path: Path) -> None:
     case = case_of(tmp_path, relevantDocIds=[], judgments=judgments)
     assert case.grades == {"water-boiling": 2}
     assert case.spans == (Span("water-boiling", 9, 19, 1), Span("water-boiling", 24, 37, 2))
+
+
+def test_patterns_of_a_file_are_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+
+    def compiling(pattern: str) -> None:
+        compiled.append(pattern)
+        compile_pattern(pattern)
+
+    monkeypatch.setattr("ragtui.inputs.goldens.compile_pattern", compiling)
+    memory = tmp_path / "state" / "checked"
+    good, bad = golden(mustInclude=["two minutes"]), golden(mustInclude=["(two"])
+    folder = suite(tmp_path / "goldens", good)
+    for _ in range(3):
+        assert len(read_suites(folder, None, CheckedFiles(memory))[0]) == 1
+    assert compiled == ["two minutes"]
+    # Another text is another file, and one with a problem is looked at each time.
+    suite(tmp_path / "goldens", bad)
+    for _ in range(2):
+        assert len(read_suites(folder, None, CheckedFiles(memory))[1]) == 1
+    assert compiled == ["two minutes", "(two", "(two"]
+    # Where nothing can be remembered, everything is compiled.
+    memory.unlink()
+    memory.mkdir()
+    suite(tmp_path / "goldens", good)
+    for _ in range(2):
+        assert read_suites(folder, None, CheckedFiles(memory))[1] == []
+    assert compiled[3:] == ["two minutes"] * 2
 
 
 def test_a_quote_judged_twice_is_one_span_with_its_highest_grade(tmp_path: Path) -> None:
