@@ -62,6 +62,7 @@ class PlacedGolden(msgspec.Struct, frozen=True):
     line: int
 
 
+_GOLDEN = msgspec.json.Decoder(Golden)
 FIELDS: tuple[str, ...] = tuple(field.encode_name for field in msgspec.structs.fields(Golden))
 
 
@@ -117,6 +118,10 @@ def read_suite(path: Path, suite: str, checked: CheckedFiles | None = None) -> l
 
 
 def _parse(line: str, file: str, number: int) -> Golden | list[Problem]:
+    try:
+        return _GOLDEN.decode(line)
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        pass  # It is looked at field by field, so that all its faults are told.
     try:
         record = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError) as error:

@@ -56,7 +56,17 @@ class Screen:
 
     def __init__(self, folder: Path, command: list[str]) -> None:
         self._socket = f"ragtui-bench-{os.getpid()}"
-        words = shlex.join(["env", f"PYTHONPATH={ROOT}", "TERM=tmux-256color", "COLORTERM=truecolor", *command])
+        words = shlex.join(
+            [
+                "env",
+                "-u",
+                "PYTHONDONTWRITEBYTECODE",
+                f"PYTHONPATH={ROOT}",
+                "TERM=tmux-256color",
+                "COLORTERM=truecolor",
+                *command,
+            ]
+        )
         self.began = time.perf_counter()
         self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", str(folder), words)
 
@@ -289,7 +299,18 @@ def elapsed(folder: Path, viewers: int) -> float:
     for number in range(viewers):
         screen = Screen.__new__(Screen)
         screen._socket = f"ragtui-bench-{os.getpid()}-{number}"
-        words = shlex.join(["env", f"PYTHONPATH={ROOT}", "TERM=tmux-256color", sys.executable, "-m", "ragtui"])
+        words = shlex.join(
+            [
+                "env",
+                "-u",
+                "PYTHONDONTWRITEBYTECODE",
+                f"PYTHONPATH={ROOT}",
+                "TERM=tmux-256color",
+                sys.executable,
+                "-m",
+                "ragtui",
+            ]
+        )
         screen._tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", str(folder), words)
         screen.until(lambda text: "commands" in text)
         screen.press("3")
