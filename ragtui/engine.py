@@ -50,7 +50,7 @@ async def run_experiment(
         measures=measure_names(plan),
         cases=cases,
         pending=pending,
-        environment=environment_record(),
+        environment=environment_record(attempt.fresh),
         started_at=utc_now(),
     )
     journal.write([started])

@@ -78,7 +78,7 @@ class InvalidFiles(InvalidInput):
 
     kind = "invalid_files"
 
-    def __init__(self, problems: Sequence[Problem], hint: str = "", where: str = "the frozen inputs") -> None:
+    def __init__(self, problems: Sequence[Problem], hint: str = "", where: str = "corpus and goldens") -> None:
         self.problems = tuple(sorted(set(problems)))
         count = len(self.problems)
         headline = f"{count} problem{'' if count == 1 else 's'} in {where}."

@@ -21,7 +21,8 @@ from ragtui.trace import CaseTrace
 
 BoolArray = NDArray[np.bool_]
 Role = Literal["primary", "guard", ""]
-_SAME = 1e-12
+# What is less apart is rounding.
+_SAME = 1e-9
 
 
 class MeasureChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,9 +62,11 @@ class MeasureChange(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def word(self) -> Literal["better", "worse", "equal", "unclear"]:
-        """`equal` for a difference of 0, `unclear` where the interval holds 0."""
-        if not self.delta:
-            return "equal" if self.delta == 0 else "unclear"
+        """`equal` for a difference of 0 but for rounding, `unclear` where the interval holds 0."""
+        if self.delta is None:
+            return "unclear"
+        if abs(self.delta) <= _SAME:
+            return "equal"
         if self.low <= 0 <= self.high:
             return "unclear"
         return "worse" if self.loss > 0 else "better"

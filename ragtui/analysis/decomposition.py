@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import msgspec
 import numpy as np
 
-from ragtui.analysis.modes import GoldenPasses, mode_table, modes_of, passes
+from ragtui.analysis.modes import GoldenPasses, cases_of_mode, mode_table, modes_of, passes
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.experiment.cases import parse_case
 from ragtui.experiment.generation import Mode
@@ -32,6 +32,18 @@ MEANINGS: dict[Outcome, str] = {
     (False, False, False): "the model fails: not even the right documents help, or the golden asks too much",
 }
 
+# The same of goldens that expect a refusal, where to pass is to decline and the golden has no documents to be given.
+REFUSAL_MEANINGS: dict[Outcome, str] = {
+    (True, True, True): "declines always: nothing tempts the model to answer, with what was found or without",
+    (True, True, False): "declines with a context: without retrieval the model answers what it should decline",
+    (True, False, True): "tempted: with what was found the model answers what it should decline",
+    (True, False, False): "declines only with an empty context: otherwise it answers what it should decline",
+    (False, True, True): "answers an empty context: with what was found and without retrieval it declines",
+    (False, True, False): "declines only with what was found: otherwise it answers what it should decline",
+    (False, False, True): "declines only without retrieval: with any context it answers what it should decline",
+    (False, False, False): "never declines: the model answers in all three modes what it should decline",
+}
+
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """The mean of `first` − `second` over the goldens scored in both, with its interval, overall and by tag."""
@@ -43,13 +55,17 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutcomeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The goldens with one outcome: passed in `oracle`, `e2e`, `noretrieval`."""
+    """The goldens with one outcome: passed in `oracle`, `e2e`, `noretrieval`.
+
+    `refusals` are those of `goldens` that expect a refusal, of which `meaning` speaks apart.
+    """
 
     oracle: bool
     e2e: bool
     noretrieval: bool
     meaning: str
     goldens: tuple[str, ...]
+    refusals: tuple[str, ...] = ()
 
 
 class Decomposition(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,8 +86,12 @@ class Decomposition(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[str, ...]
 
     def outcome_of(self, golden: str) -> OutcomeRow | None:
-        """The golden's outcome; None where it is not judged in all three modes."""
-        return next((row for row in self.outcomes if golden in row.goldens), None)
+        """The golden's outcome, in words about it alone; None where it is not judged in all three modes."""
+        row = next((row for row in self.outcomes if golden in row.goldens), None)
+        if row is None:
+            return None
+        means = REFUSAL_MEANINGS if golden in row.refusals else MEANINGS
+        return msgspec.structs.replace(row, meaning=means[row.oracle, row.e2e, row.noretrieval])
 
 
 def decompose(run: RecordedRun) -> Decomposition | None:
@@ -89,7 +109,7 @@ def decompose(run: RecordedRun) -> Decomposition | None:
         measure=MEASURE,
         levels=levels,
         differences=differences,
-        outcomes=_outcomes(steady),
+        outcomes=_outcomes(steady, _refusals(run)),
         unstable={mode: tuple(row.golden for row in steady[mode].values() if row.unstable) for mode in modes},
         reversed=reversed_,
         reversed_steady=always,
@@ -127,17 +147,37 @@ def _difference(
     return Difference(first=first, second=second, overall=paired_estimate(values), by_tag=by_tag)
 
 
-def _outcomes(steady: Mapping[Mode, Mapping[str, GoldenPasses]]) -> tuple[OutcomeRow, ...]:
+def _refusals(run: RecordedRun) -> set[str]:
+    """The goldens that expect a refusal."""
+    return {golden for golden, case, _ in cases_of_mode(run, "oracle") if case.expect_refusal}
+
+
+def _outcomes(steady: Mapping[Mode, Mapping[str, GoldenPasses]], refused: Set[str]) -> tuple[OutcomeRow, ...]:
     goldens: dict[Outcome, list[str]] = {outcome: [] for outcome in MEANINGS}
     for golden in steady["oracle"]:
         rows = [steady[mode].get(golden) for mode in COMPARED]
         told = [row.passed for row in rows if row is not None]
         if len(told) == len(COMPARED):
             goldens[told[0], told[1], told[2]].append(golden)
-    return tuple(
-        OutcomeRow(oracle=key[0], e2e=key[1], noretrieval=key[2], meaning=meaning, goldens=tuple(goldens[key]))
-        for key, meaning in MEANINGS.items()
-    )
+    found = []
+    for key, named in goldens.items():
+        refusals = tuple(golden for golden in named if golden in refused)
+        found.append(
+            OutcomeRow(
+                oracle=key[0], e2e=key[1], noretrieval=key[2], meaning=_meaning(key, len(named), len(refusals)),
+                goldens=tuple(named), refusals=refusals,
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _meaning(outcome: Outcome, goldens: int, refusals: int) -> str:
+    """What the outcome means; of goldens of both kinds, what it means for each."""
+    if not refusals:
+        return MEANINGS[outcome]
+    if refusals == goldens:
+        return REFUSAL_MEANINGS[outcome]
+    return f"{MEANINGS[outcome]}; for the {refusals} to be refused, {REFUSAL_MEANINGS[outcome]}"
 
 
 def _reversed(steady: Mapping[Mode, Mapping[str, GoldenPasses]]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -18,7 +18,7 @@ from ragtui.errors import ArtifactDamaged, InvalidInput, ProviderUnavailable, Ra
 from ragtui.ids import short
 from ragtui.inputs.text import plural
 from ragtui.providers.cache import VectorCache
-from ragtui.providers.faults import listed
+from ragtui.providers.faults import KEY_REFUSED, listed
 from ragtui.providers.protocols import EmbedderIdentity
 from ragtui.settings import Profile, Workspace
 from ragtui.store.journal import abandoned, live
@@ -240,13 +240,27 @@ def _profile(name: str, profile: Profile, workspace: Workspace) -> Iterator[Find
     try:
         identity = embedder.identity
     except RagtuiError as error:
-        yield Finding(
-            area="profiles", what=f"{name}: has the model, but gives no embedding: {error.message}", state="warning",
-            meaning="Right for a model that writes answers; a plan cannot use it as its embedding.", mend=error.hint,
-        )  # fmt: skip
+        yield _without_embedding(name, quick, error)
         return
     yield Finding(area="profiles", what=f"{name}: {identity}")
     yield from _other_sets(name, identity, workspace)
+
+
+def _without_embedding(name: str, profile: Profile, error: RagtuiError) -> Finding:
+    """A server that gave no embedding: one that writes answers where it lists the model, otherwise out of use."""
+    from ragtui.providers.select import generator_named
+
+    try:
+        generator_named(name, {name: profile}).identity  # noqa: B018
+    except RagtuiError:
+        return failed("profiles", error, "Plans that use it cannot run.")
+    if KEY_REFUSED in error.message:
+        # Some servers list their models to everybody.
+        return failed("profiles", error, "Plans that use it cannot run.")
+    return Finding(
+        area="profiles", what=f"{name}: has the model, but gives no embedding: {error.message}", state="warning",
+        meaning="Right for a model that writes answers; a plan cannot use it as its embedding.", mend=error.hint,
+    )  # fmt: skip
 
 
 def _unlisted(name: str, profile: Profile, models: Sequence[str], embedder: Any) -> Finding:

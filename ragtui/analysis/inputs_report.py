@@ -74,6 +74,36 @@ def _warnings(corpus: CorpusSnapshot, placed: list[PlacedGolden], cases: list[Ev
             message = _mismatch(pattern, text, case.id)
             if message:
                 found.append(Problem(item.file, item.line, message, "Correct the pattern or the document."))
+    return found + _measuring_nothing(cases, places) + _alike_tags(placed)
+
+
+def _measuring_nothing(cases: list[EvaluationCase], places: dict[str, PlacedGolden]) -> list[Problem]:
+    """A warning for each suite with goldens of which nothing is known to be right."""
+    empty: dict[str, list[PlacedGolden]] = {}
+    for case in cases:
+        if not (case.grades or case.expect_refusal or case.must_include or case.must_not_include):
+            empty.setdefault(case.suite, []).append(places[case.id])
+    hint = "Name documents or patterns, or say that a refusal is right with expectRefusal."
+    found = []
+    for first, *others in empty.values():
+        more = f", nor {'does' if len(others) == 1 else 'do'} {len(others):,} more of this suite" if others else ""
+        message = f"golden {first.golden.id!r} names no document, no pattern and no refusal{more}: it measures nothing."
+        found.append(Problem(first.file, first.line, message, hint))
+    return found
+
+
+def _alike_tags(placed: list[PlacedGolden]) -> list[Problem]:
+    """A warning for each group of tags that are told apart by case or outer spaces only."""
+    groups: dict[str, dict[str, PlacedGolden]] = {}
+    for item in placed:
+        for tag in item.golden.tags:
+            groups.setdefault(tag.strip().casefold(), {}).setdefault(tag, item)
+    found = []
+    for spellings in groups.values():
+        if len(spellings) > 1:
+            last = list(spellings.values())[-1]
+            message = f"the tags {', '.join(map(repr, spellings))} differ only by case or outer spaces."
+            found.append(Problem(last.file, last.line, message, "Write them alike: each is a group of its own."))
     return found
 
 

@@ -88,7 +88,7 @@ def decide(
             told = f"With {primary.scored} questions a change of {primary_name} shows from {detectable:.3f}"
             missing.append(f"{told}; one of {tolerance:g} takes {more} more questions." if more else f"{told}.")
         return decision(Verdict.INCONCLUSIVE, missing)
-    return decision(Verdict.PASS, [_why_pass(primary_name, primary, evidence, tolerance, mode)])
+    return decision(Verdict.PASS, [_why_pass(gates, evidence, tolerance, mode)])
 
 
 def _significant(change: MeasureChange) -> bool:
@@ -99,20 +99,22 @@ def _gaps(gates: Mapping[str, MeasureChange], evidence: Evidence) -> list[str]:
     """What the runs lack for a PASS, whatever the numbers."""
     gaps = []
     if not evidence.equal_cases and not evidence.subset:
-        gaps.append("The two runs do not have the same cases; --subset compares those that they share.")
+        gaps.append(
+            "The two runs do not have the same cases; `ragtui compare --subset` compares those that they share."
+        )
     if evidence.unfinished:
         gaps.append("A run is not complete; `ragtui resume` finishes it.")
     gaps += [f"{name} gates, but cannot be compared between these runs." for name in evidence.not_compared]
     for name, change in gates.items():
         if change.scored < change.total and not evidence.allow_errors:
             scored = f"{change.scored} of {change.total} cases"
-            gaps.append(f"{name} is scored in {scored} only; --allow-errors accepts that.")
+            gaps.append(f"{name} is scored in {scored} only; `ragtui compare --allow-errors` accepts that.")
             break
     else:
         # A golden with an answer left is scored by it, whatever became of its other repeats.
         failed = [f"{count} of {run}" for run, count in evidence.failed if count]
         if failed and not evidence.allow_errors:
-            gaps.append(f"Cases failed: {', '.join(failed)}; --allow-errors accepts that.")
+            gaps.append(f"Cases failed: {', '.join(failed)}; `ragtui compare --allow-errors` accepts that.")
     if not next(iter(gates.values())).scored:
         gaps.append(f"{next(iter(gates))} decides, but no case is scored under it in both runs.")
     return gaps
@@ -140,15 +142,18 @@ def _what_the_suite_can_tell(primary: MeasureChange, tolerance: float) -> tuple[
     return smallest_detectable_effect(primary.spread, primary.scored), max(0, needed - primary.scored)
 
 
-def _why_pass(name: str, primary: MeasureChange, evidence: Evidence, tolerance: float, mode: Mode) -> str:
+def _why_pass(gates: Mapping[str, MeasureChange], evidence: Evidence, tolerance: float, mode: Mode) -> str:
+    """What a PASS has shown: the primary's interval, and of the guards only that no loss of theirs is significant."""
     if evidence.identical:
         return f"Every case has the same {evidence.alike} in both runs."
     if mode == "threshold":
         return f"No gating measure lost more than {tolerance:g}."
+    name, primary = next(iter(gates.items()))
     told = {"better": "is better", "worse": "is worse, but within the tolerance", "equal": "is equal"}
     return (
         f"{name} {told.get(primary.word, 'shows no clear change')} ({primary.delta:+.4f} [{primary.low:+.4f}, "
         f"{primary.high:+.4f}]); a loss of {tolerance:g} or more is excluded."
+        + (" No guard lost more than that significantly." if len(gates) > 1 else "")
     )
 
 

@@ -118,7 +118,8 @@ def list_baselines(context: typer.Context, as_json: JsonOption = False) -> None:
     elif not rows:
         say("There is no baseline. Promote a run: ragtui baseline promote RUN")
     else:
-        made = table("name", "run", "store", "suites", "tier", "corpus", "promoted", "why", flexible=("why",))
+        heads = ("name", "run", "store", "suites", "tier", "corpus", "promoted", "why")
+        made = table(*heads, wrapping=("name", "suites", "why"), optional=("corpus", "tier"))
         for label, item in rows:
             made.add_row(
                 safe(item.name), item.run_id, label, safe(", ".join(item.suites)), item.tier,

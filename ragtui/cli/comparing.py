@@ -9,7 +9,7 @@ import msgspec
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ragtui.cli.render import heading, number, safe, table
+from ragtui.cli.render import heading, number, probability, safe, table
 from ragtui.inputs.text import fold_space, plural, printable
 
 if TYPE_CHECKING:
@@ -56,11 +56,12 @@ def comparison_report(found: Comparison) -> RenderableType:
 def changes_table(changes: Mapping[str, MeasureChange]) -> Table:
     """A row a measure: both values, the change with its interval, the test, wins/ties/losses.
 
-    ◆ is the primary measure, ◇ a guard; ▲ better, ▼ worse, = equal, · not told apart from no change.
+    ◆ is the primary measure, ◇ a guard; ▲ better, ▼ worse, = equal, · not told apart from no change. The measures that
+    gate have an adjusted p; of the others `--json` has the plain one.
     """
     right = ("base", "new", "change", "p adj.", "w/t/l")
     made = table(
-        "measure", "base", "new", "change", "95 % interval", "p adj.", "w/t/l", right=right, flexible=("measure",)
+        "measure", "base", "new", "change", "95 % interval", "p adj.", "w/t/l", right=right, wrapping=("measure",)
     )
     for name, row in changes.items():
         gate = {"primary": "◆ ", "guard": "◇ "}.get(row.role, "  ")
@@ -71,7 +72,7 @@ def changes_table(changes: Mapping[str, MeasureChange]) -> Table:
             number(row.new),
             f"{_WORDS[row.word]} {signed(row.delta)}",
             f"{row.low:+.3f} … {row.high:+.3f}" if row.delta is not None else "–",
-            number(row.p_adjusted if row.p_adjusted is not None else row.p),
+            probability(row.p_adjusted),
             f"{row.wins}/{row.ties}/{row.losses}",
         )
     return made
@@ -86,13 +87,13 @@ def earnings_table(earnings: Sequence[Earning], measure: str) -> Table:
     """A row a stage: what the plan gains by having it."""
     made = table(
         "stage", "without", "with", "earns", "95 % interval", "p adj.", "w/t/l", "",
-        right=("without", "with", "earns", "p adj.", "w/t/l"), flexible=("stage",),
+        right=("without", "with", "earns", "p adj.", "w/t/l"), wrapping=("stage",),
     )  # fmt: skip
     for earning in earnings:
         row = earning.measures[measure]
         made.add_row(
             safe(earning.name), number(row.base), number(row.new), signed(row.delta),
-            f"{row.low:+.3f} … {row.high:+.3f}", number(row.p_adjusted), f"{row.wins}/{row.ties}/{row.losses}",
+            f"{row.low:+.3f} … {row.high:+.3f}", probability(row.p_adjusted), f"{row.wins}/{row.ties}/{row.losses}",
             _WORDS[row.word],
         )  # fmt: skip
     return made
@@ -102,13 +103,13 @@ def sweep_report(found: Sweep) -> RenderableType:
     """A row a point, the best one marked, and what the choice is worth."""
     made = table(
         "point", "run", found.measure, "change", "95 % interval", "p adj.", "",
-        right=(found.measure, "change", "p adj."), flexible=("point",),
+        right=(found.measure, "change", "p adj."), wrapping=("point",), optional=("run",),
     )  # fmt: skip
     for point in found.points:
         row = point.change
         made.add_row(
             safe(point.name), point.run_id, number(point.value.value), signed(row.delta),
-            f"{row.low:+.3f} … {row.high:+.3f}", number(row.p_adjusted),
+            f"{row.low:+.3f} … {row.high:+.3f}", probability(row.p_adjusted),
             "★ best" if point.name == found.best else "",
         )  # fmt: skip
     return Group(made, *(Text(printable(note)) for note in found.notes))

@@ -15,6 +15,7 @@ from ragtui.settings import Workspace, open_workspace
 if TYPE_CHECKING:
     from ragtui.experiment.plan import Plan
     from ragtui.lab import Lab
+    from ragtui.store.rows import RunRecord
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -74,6 +75,14 @@ def tell_code(plan: Plan) -> None:
 
     for source in named_code(plan):
         say(f"Loads the retriever {source} from the current folder or the import path, as the run's plan names it.")
+
+
+def tell_fresh(run: RunRecord, again: bool) -> None:
+    """Say that a run which was begun with --fresh goes on so, where that is not asked for `again`."""
+    from ragtui.lab.resuming import begun_fresh
+
+    if begun_fresh(run) and not again:
+        say("The run was begun with --fresh, and goes on so: no answer of another run is replayed.")
 
 
 def _recover(lab: Lab) -> None:

@@ -1,4 +1,4 @@
-"""`corpus check | status | ingest | health | reset`: the frozen inputs and what is built from them."""
+"""`corpus check | status | ingest | health | reset`: documents and questions, and what is built from them."""
 
 from __future__ import annotations
 

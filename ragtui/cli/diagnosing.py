@@ -33,9 +33,9 @@ def lost_report(found: Attribution, misses: list[Miss], limit: int | None) -> Re
         if any(row.values()):
             tags.add_row(safe(tag, 24), *(str(row.get(cause, 0) or "·") for cause in causes))
     listed = misses if limit is None else misses[:limit]
-    each = table("case", "document", "cause", "best ranks", flexible=("document", "best ranks"))
+    each = table("case", "document", "cause", "best ranks", wrapping=("document", "cause", "best ranks"))
     for miss in listed:
-        ranks = "  ".join(f"{stage} {rank}" for stage, rank in miss.ranks.items()) or "in no list"
+        ranks = ", ".join(f"{stage} {rank}" for stage, rank in miss.ranks.items()) or "in no list"
         place = miss.doc if miss.start is None else f"{miss.doc}#{miss.start}-{miss.end}"
         each.add_row(safe(miss.case, 30), safe(place), miss.cause.value, safe(ranks))
     shown = f"Missed judgments ({len(listed)} of {len(misses)})" if len(listed) < len(misses) else "Missed judgments"

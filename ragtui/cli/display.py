@@ -116,9 +116,12 @@ class RichDisplay:
         from rich.progress_bar import ProgressBar
         from rich.text import Text
 
+        from ragtui.cli.fitting import Flow
+
         done, total = self._progress.position()
-        line = Text(printable(self._progress.line()))
-        parts: list[Any] = [line, ProgressBar(total=max(total, 1), completed=done, width=60)]
+        line = Flow(*(Text(printable(part)) for part in self._progress.line().split("  ")), gap="  ")
+        # A bar does not end its line.
+        parts: list[Any] = [line, ProgressBar(total=max(total, 1), completed=done, width=60), Text()]
         estimates = self._progress.estimates()
         if estimates:
             shown = "   ".join(f"{name} {value:.3f}" for name, value in estimates.items() if "Rate" not in name)

@@ -10,7 +10,7 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from ragtui.cli.output import Display, resolve_display, say
-from ragtui.errors import Interrupted, RagtuiError
+from ragtui.errors import Interrupted, RagtuiError, RunFailed
 from ragtui.inputs.text import plural
 
 if TYPE_CHECKING:
@@ -82,14 +82,18 @@ def execute(
         raise failures[0]
     recorded = lab.recorded(started[0]) if whole else lab.outlined(started[0])
     if last[0].status in ("interrupted", "cancelled"):
-        raise _partial(recorded, last[0].reason, as_json)
+        limited = last[0].status == "interrupted" and not asked
+        raise _partial(recorded, last[0].reason, as_json, RunFailed if limited else Interrupted)
     return recorded
 
 
-def _partial(recorded: RecordedRun, reason: str, as_json: bool) -> Interrupted:
-    """The interruption, after printing what there is; as JSON it travels with the error, so that one object is told."""
+def _partial(recorded: RecordedRun, reason: str, as_json: bool, kind: type[RagtuiError]) -> RagtuiError:
+    """The error, after printing what there is; as JSON it travels with the error, so that one object is told.
+
+    `kind` is Interrupted where the user stopped the run, RunFailed where a limit of calls or cost did.
+    """
     done = f"{len(recorded.traces)} of {plural(len(recorded.cases), 'case')}"
-    error = Interrupted(
+    error = kind(
         f"Run {recorded.run_id} was {recorded.status} after {done}" + (f": {reason}" if reason else "."),
         _resume_hint([recorded.run_id]),
     )
@@ -101,7 +105,7 @@ def _partial(recorded: RecordedRun, reason: str, as_json: bool) -> Interrupted:
         from ragtui.cli.output import console
         from ragtui.cli.render import run_report
 
-        console().print(run_report(recorded))
+        console().print(run_report(recorded), crop=False)
     return error
 
 

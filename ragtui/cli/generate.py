@@ -26,11 +26,12 @@ from ragtui.cli.options import (
     VerboseOption,
 )
 from ragtui.cli.output import Display, console, print_json, say
-from ragtui.errors import EXIT_GATE_FAILED, EXIT_OK, InvalidInput
+from ragtui.errors import InvalidInput
 
 if TYPE_CHECKING:
     from ragtui.analysis.estimate import EstimateRow
     from ragtui.analysis.recorded import RecordedRun
+    from ragtui.analysis.verdict import FloorResult
     from ragtui.experiment.plan import Plan
     from ragtui.lab import Lab, Spending
 
@@ -92,7 +93,7 @@ def generate(
     from ragtui.cli.context import running_lab, workspace_of
     from ragtui.cli.executing import execute
     from ragtui.cli.generation_plans import told_apart
-    from ragtui.cli.outcomes import emit, outcome, parse_floors, verdict_code
+    from ragtui.cli.outcomes import emit, outcome, parse_floors, reached, verdict_code
     from ragtui.cli.plans import chosen_plan
     from ragtui.cli.reporting import write_reports
     from ragtui.experiment.editing import edit
@@ -123,8 +124,9 @@ def generate(
     recorded = execute(lab, specification, provenance, display, as_json, spending=spending)
     calibrate(lab, recorded.run_id)
     comparison = None if base is None else compare(base, recorded, tolerance=tolerance)
-    emit(recorded, verbose, as_json, comparison)
-    code = outcome(recorded, floors) or judged_code(recorded, judged_floors)
+    gates = [*reached(recorded, floors), *judged_results(recorded, judged_floors)]
+    emit(recorded, verbose, as_json, comparison, gates)
+    code = outcome(recorded, gates)
     if comparison is not None:
         code = code or verdict_code(comparison, strict)
     if report_folder is not None:
@@ -151,19 +153,21 @@ def judged_apart(minimum: list[str], plan: Plan) -> tuple[dict[str, float], list
     return judged, others
 
 
-def judged_code(recorded: RecordedRun, floors: dict[str, float]) -> int:
-    """1 where a judged measure that was named is below its floor, told on stderr."""
+def judged_results(recorded: RecordedRun, floors: dict[str, float]) -> list[FloorResult]:
+    """Whether each judged measure that was named reaches its floor."""
     from ragtui.analysis.judge import judge_section
     from ragtui.analysis.modes import headline_mode
+    from ragtui.analysis.verdict import FloorResult
 
     section = judge_section(recorded) if floors else None
-    code = EXIT_OK
+    results = []
     for name, least in floors.items():
         value = section.measures[headline_mode(recorded)][name].value if section is not None else None
-        if value is None or value < least:
-            say(f"FAIL  {name} (judged) is {'unknown' if value is None else f'{value:.4f}'}, below {least:g}.")
-            code = EXIT_GATE_FAILED
-    return code
+        passed = value is not None and value >= least
+        told = f"{name} (judged) is {'unknown' if value is None else f'{value:.4f}'}"
+        reason = f"{told}, {'at least' if passed else 'below'} {least:g}."
+        results.append(FloorResult(name, least, value, passed, reason))
+    return results
 
 
 def calibrate(lab: Lab, run_id: str) -> None:
@@ -195,7 +199,7 @@ def _retry(
     context: typer.Context, run: str, spending: Spending, verbose: bool, display: Display, as_json: bool
 ) -> None:
     """Ask again only where a run of the generation tier failed, as a further attempt of it."""
-    from ragtui.cli.context import reading_lab, running_lab, tell_code
+    from ragtui.cli.context import reading_lab, running_lab, tell_code, tell_fresh
     from ragtui.cli.executing import execute
     from ragtui.cli.outcomes import emit, outcome
 
@@ -213,10 +217,11 @@ def _retry(
         recorded = reader.recorded(run_id)
     else:
         tell_code(plan)
+        tell_fresh(stored, spending.fresh)
         lab = running_lab(context, plan)
         recorded = execute(
             lab, lab.bind(plan), stored.provenance, display, as_json, run_id=run_id, resume=True, only_errors=True,
             spending=spending,
         )  # fmt: skip
     emit(recorded, verbose, as_json)
-    raise typer.Exit(outcome(recorded, {}))
+    raise typer.Exit(outcome(recorded))

@@ -58,7 +58,7 @@ def generation_parts(run: RecordedRun, verbose: bool) -> list[RenderableType]:
 
 def measures_by_mode(run: RecordedRun, summaries: Mapping[Mode, Summary]) -> Table:
     """A row a measure, a column a mode: the value and its interval."""
-    made = table("measure", *summaries, right=tuple(summaries))
+    made = table("measure", *summaries, right=tuple(summaries), wrapping=("measure",))
     names = [name for name in next(iter(summaries.values())).overall if _shown(name)]
     for name in names:
         cells = [summary.overall[name] for summary in summaries.values()]
@@ -89,7 +89,7 @@ def tags_by_mode(run: RecordedRun, summaries: Mapping[Mode, Summary]) -> Table:
 def differences_by_tag(found: Decomposition) -> Table:
     """A row a tag with scored goldens, a column a difference of two modes, with its interval."""
     names = [f"{row.first} − {row.second}" for row in found.differences]
-    made = table("tag", "n", *names, right=("n", *names), flexible=("tag",))
+    made = table("tag", "n", *names, right=("n", *names), wrapping=("tag",))
     for tag in sorted({tag for row in found.differences for tag in row.by_tag}):
         cells = [row.by_tag.get(tag) for row in found.differences]
         count = max((cell.n for cell in cells if cell is not None), default=0)
@@ -196,7 +196,8 @@ def _history(run: RecordedRun) -> list[RenderableType]:
 
 def _judged(section: JudgeSection) -> list[RenderableType]:
     modes = tuple(section.measures)
-    made = table("judged", *modes, "spread", "agrees with", right=(*modes, "spread"))
+    wrapping = ("judged", "agrees with")
+    made = table("judged", *modes, "spread", "agrees with", right=(*modes, "spread"), wrapping=wrapping)
     agreement = {row.judged: row for row in section.agreement}
     for name in next(iter(section.measures.values()), {}):
         row = agreement.get(name)

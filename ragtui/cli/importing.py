@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,7 @@ def finish(
     keep_unjudged: bool, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Write the source and tell what was written and what was not."""
+    from ragtui.inputs.formats.source import MAIN_SUITE
     from ragtui.inputs.formats.writing import write_workspace
     from ragtui.settings import open_workspace
 
@@ -55,7 +57,10 @@ def finish(
     else:
         show_report(report)
         where = "" if into is None else f"-w {typed(into)} "
-        say(f"Next: ragtui {where}corpus check, then ragtui {where}run bm25")
+        chosen = (
+            "" if MAIN_SUITE in report.suites else "".join(f" --suite {shlex.quote(name)}" for name in report.suites)
+        )
+        say(f"Next: ragtui {where}corpus check, then ragtui {where}run bm25{chosen}")
 
 
 def parse_grades(texts: list[str]) -> dict[int, int]:
@@ -94,7 +99,13 @@ def show_report(report: ImportReport) -> None:
     if report.negative:
         say(f"{plural(report.negative, 'negative judgment')} became 0.")
     if report.unjudged:
-        say(f"Without any judgment: {plural(report.unjudged, 'question')} (--keep-unjudged keeps such questions).")
+        without = f"Without any judgment: {plural(report.unjudged, 'question')}"
+        if not report.kept:
+            say(f"{without}, left out (--keep-unjudged keeps such questions).")
+        elif report.unchecked:
+            say(f"{without}, kept; {report.unchecked:,} of them without any pattern too: nothing measures such a one.")
+        else:
+            say(f"{without}, kept: patterns check the answers.")
     for what, happened, listed in (
         ("judgment", "of a document that is not there", report.missing_documents),
         ("judgment", "of a question that is not there", report.missing_questions),

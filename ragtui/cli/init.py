@@ -44,6 +44,7 @@ def init(
         tell(f"Wrote {', '.join(copy_example(root))}.")
     else:
         _from_documents(root, documents, force)
+    _leave_out(root)
     _check(root, example)
 
 
@@ -68,6 +69,16 @@ def _from_documents(root: Path, documents: Path | None, force: bool) -> None:
     texts = {CONFIG_NAME: settings_text(root, corpus), "goldens/core.jsonl": first_goldens(found)}
     for name, text in texts.items():
         tell(f"Wrote {name}." if write_new(root / name, text, force) else f"{name} is there; left as it is.")
+
+
+def _leave_out(root: Path) -> None:
+    """Keep what can be built again out of version control; a `.gitignore` that is there stays as it is."""
+    from ragtui.inputs.starting import BUILT, ignores_built, write_new
+
+    if write_new(root / ".gitignore", f"{BUILT}\n"):
+        tell("Wrote .gitignore.")
+    elif not ignores_built(root / ".gitignore"):
+        say(f"Add {BUILT} to .gitignore: it holds what can be built again.")
 
 
 def _check(root: Path, example: bool) -> None:

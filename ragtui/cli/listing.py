@@ -27,7 +27,7 @@ def listed_runs(lab: Lab, limit: int) -> list[dict[str, Any]]:
 
     rows = [
         {
-            "run_id": run.run_id, "spec_id": run.spec_id, "name": run.name, "status": "running",
+            "run_id": run.run_id, "spec_id": run.spec_id, "name": run.name, "note": run.note, "status": "running",
             "started_at": run.started_at, "cases": run.cases, "finished": run.finished, "measures": {}, "store": "live",
         }
         for run in live_runs(lab.workspace.journals)
@@ -39,9 +39,10 @@ def listed_runs(lab: Lab, limit: int) -> list[dict[str, Any]]:
                 seen.add(row.run_id)
                 rows.append(
                     {
-                        "run_id": row.run_id, "spec_id": row.spec_id, "name": row.name, "status": row.status,
-                        "started_at": row.started_at, "elapsed_s": row.elapsed_s, "cases": row.cases,
-                        "scored": row.scored, "unscored": row.unscored, "errors": row.errors,
+                        "run_id": row.run_id, "spec_id": row.spec_id, "name": row.name, "note": row.note,
+                        "status": row.status, "started_at": row.started_at, "elapsed_s": row.elapsed_s,
+                        "cases": row.cases, "finished": row.finished, "scored": row.scored,
+                        "unscored": row.unscored, "errors": row.errors,
                         "suites": list(row.suites), "tier": row.tier, "measures": row.measures, "store": label,
                     }
                 )  # fmt: skip
@@ -52,17 +53,18 @@ def runs_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
     """A row a run; where there is room, its errors and specification too.
 
     Where runs of the generation tier are among them, how right answers are comes first; in a narrow list of both
-    tiers only what both report is shown.
+    tiers that needs the room of the time.
     """
     roomy = width >= 120
     answers = [row.get("tier") == "generation" for row in rows]
-    answered = ("correctness",) if answers and (any if width >= 100 else all)(answers) else ()
+    answered = ("correctness",) if any(answers) else ()
     columns = (*answered, *_COLUMNS)[: len(_COLUMNS)]
-    shown = columns if roomy else columns[:2] if width >= 100 else columns[:1]
+    both = bool(answered) and not all(answers)
+    shown = columns if roomy else columns[:2] if width >= 100 or both else columns[:1]
     extra = ("errors", "spec") if roomy else ()
     made = table(
         "run", "status", "name", "started", "cases", *shown, *extra,
-        right=("cases", "errors", *shown), flexible=("name",),
+        right=("cases", "errors", *shown), flexible=("name",), optional=("started",) if both else (),
     )  # fmt: skip
     for row in rows:
         values = [number(_measure(row["measures"], name)) for name in shown]
@@ -72,11 +74,17 @@ def runs_table(rows: Sequence[dict[str, Any]], width: int) -> Table:
             status_words(row["status"], row.get("errors", 0), brief=True),
             safe(row["name"], 40),
             row["started_at"][5:16].replace("T", " "),
-            str(row["cases"]),
+            _cases(row),
             *values,
             *tail,
         )
     return made
+
+
+def _cases(row: dict[str, Any]) -> str:
+    """`600`, or `96/600` while some have no result."""
+    done = row["finished"]
+    return str(row["cases"]) if done == row["cases"] else f"{done}/{row['cases']}"
 
 
 def _measure(measures: dict[str, float | None], name: str) -> float | None:
@@ -95,7 +103,7 @@ def errors(run: RecordedRun) -> list[dict[str, str]]:
 
 def errors_table(run: RecordedRun) -> Table:
     """A row a failed case."""
-    made = table("case", "kind", "reason", flexible=("reason",))
+    made = table("case", "kind", "reason", wrapping=("reason",))
     for row in errors(run):
         made.add_row(safe(row["case"], 40), row["kind"], safe(row["message"]))
     return made

@@ -33,7 +33,7 @@ def watch(context: typer.Context, run: RunArgument = "latest") -> None:
 
         recorded = reading_lab(context).outlined(run)
         say(f"Run {recorded.run_id} is not live; this is how it ended.")
-        console().print(run_report(recorded))
+        console().print(run_report(recorded), crop=False)
         return
     asyncio.run(_follow(path))
 
@@ -58,7 +58,8 @@ def cancel(context: typer.Context, run: RunArgument) -> None:
 
     path = _live_journal(context, run)
     if path is None:
-        raise InvalidInput(f"No live run is called {run!r}.", "`ragtui runs` shows which are running.")
+        told = "No run is live." if run == "latest" else f"No live run is called {run!r}."
+        raise InvalidInput(told, "`ragtui runs` shows which are running.")
     request_cancel(path.parent, path.stem)
     tell(f"Asked run {path.stem} to stop.")
 

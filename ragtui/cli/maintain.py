@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ragtui.cli.context import reading_lab
 from ragtui.cli.options import JsonOption
 from ragtui.cli.output import console, print_json, say
+from ragtui.inputs.text import plural
+
+if TYPE_CHECKING:
+    from ragtui.cli.pruning import Prunable
+    from ragtui.lab import Lab
 
 
 def register(app: typer.Typer) -> None:
@@ -35,17 +41,25 @@ def prune(
 
     lab = reading_lab(context)
     planned = plan_pruning(lab, keep)
+    if yes:
+        _delete(lab, planned)
     if as_json:
         print_json({"done": yes, "items": [{"what": item.what, "bytes": item.size} for item in planned]})
-    else:
-        made = table("what", "frees", right=("frees",))
-        for item in planned:
-            made.add_row(safe(item.what), megabytes(item.size))
-        console().print(made) if planned else say("There is nothing to prune.")
-    if not yes:
-        if planned and not as_json:
-            say("Nothing was deleted; say --yes to do it.")
         return
+    if not planned:
+        say("There is nothing to prune.")
+        return
+    column = "freed" if yes else "frees"
+    made = table("deleted" if yes else "what", column, right=(column,))
+    for item in planned:
+        made.add_row(safe(item.what), megabytes(item.size))
+    console().print(made)
+    total = f"{plural(len(planned), 'item')}, {megabytes(sum(item.size for item in planned))}"
+    say(f"Deleted {total}." if yes else f"Nothing was deleted; say --yes to do it.  It would be {total}.")
+
+
+def _delete(lab: Lab, planned: Sequence[Prunable]) -> None:
+    """Delete the runs, then the folders."""
     doomed = [item.run_id for item in planned if item.run_id is not None]
     if doomed:
         lab.store.delete_runs(doomed, lab.workspace.journals)

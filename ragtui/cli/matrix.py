@@ -94,6 +94,7 @@ def matrix(
         print_data(matrix_markdown(found).encode())
     else:
         console().print(matrix_table(found))
+    _tell_failed(found)
     if refused is not None:
         raise refused
     raise typer.Exit(_code(found))
@@ -130,18 +131,31 @@ def _plans(
     workspace: Workspace, models: str, specs: str, mode: str, repeats: int | None, limit: int, suite: str | None,
     tags: list[str], settings: list[str],
 ) -> list[tuple[str, str, Plan, Provenance]]:  # fmt: skip
-    """Model, plan's name, plan and provenance of every row; all faults come before anything is run."""
+    """Model, plan's name, plan and provenance of every row; all faults come before anything is run.
+
+    Raises ProviderUnavailable for every name at once that is no model here.
+    """
     from ragtui.cli.plans import chosen_plan
     from ragtui.experiment.editing import edit
     from ragtui.experiment.generating import with_generation
     from ragtui.experiment.validate import check_plan
+    from ragtui.lab import plan_embedder, plan_generator, plan_judge
 
     found = []
+    unknown: dict[str, str] = {}
     for model in _named(models):
         for spec in _named(specs):
             plan, provenance = chosen_plan(spec, suite, tags, limit, [], f"matrix {model} {spec}")
             plan = with_generation(plan, workspace, model, mode, False, repeats, False)
-            found.append((model, Path(spec).stem, check_plan(edit(plan, settings)), provenance))
+            plan = check_plan(edit(plan, settings))
+            found.append((model, Path(spec).stem, plan, provenance))
+            for power in (plan_generator, plan_judge, plan_embedder):
+                try:
+                    power(plan, workspace)
+                except ProviderUnavailable as error:
+                    unknown.setdefault(error.message, error.hint)
+    if unknown:
+        raise ProviderUnavailable(" ".join(unknown), " ".join(dict.fromkeys(unknown.values())))
     return found
 
 
@@ -218,6 +232,18 @@ def _keep(workspace: Workspace, found: Matrix, promote: bool) -> None:
 
 def _named(text: str) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def _tell_failed(found: Matrix) -> None:
+    """Which rows have cases that failed, and how to try those again; on stderr."""
+    failed = [row for row in found.rows if row.errors]
+    for row in failed:
+        say(
+            f"{row.model} with {row.plan}: {row.errors} of {row.cases} cases failed.\n"
+            f"  Why: ragtui show {row.run_id} --errors   Try them again: ragtui generate --retry-errors {row.run_id}"
+        )
+    if failed:
+        say("Then repeat the matrix: what was answered is replayed.")
 
 
 def _code(found: Matrix) -> int:

@@ -26,7 +26,11 @@ def matrix_table(matrix: Matrix) -> RenderableType:
     for mode in matrix.modes:
         shown = [name for name in COLUMNS if any(_told(_cell(row, mode, name)) for row in matrix.rows)]
         heads = [re.sub(r"(?<=[a-z])(?=[A-Z])", "\n", name) for name in shown]
-        made = table("model", "plan", *heads, "errors", right=(*heads, "errors"), flexible=("model", "plan"))
+        # A column of zeros can be spared.
+        optional = () if any(row.errors for row in matrix.rows) else ("errors",)
+        made = table(
+            "model", "plan", *heads, "errors", right=(*heads, "errors"), wrapping=("model", "plan"), optional=optional
+        )
         for row in matrix.rows:
             if mode in row.cells:
                 cells = [_stacked(_cell(row, mode, name)) for name in shown]
@@ -56,7 +60,7 @@ def matrix_markdown(matrix: Matrix) -> str:
 def lookup_report(rows: Sequence[Lookup]) -> RenderableType:
     """One line a row of the model, and what to do."""
     made = table(
-        "model", "plan", "mode", "reported", "measured here", "", right=("reported",), flexible=("model", "plan")
+        "model", "plan", "mode", "reported", "measured here", "", right=("reported",), wrapping=("model", "plan")
     )
     for row in rows:
         made.add_row(

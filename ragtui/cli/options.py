@@ -8,6 +8,21 @@ from typing import Annotated, Literal
 import typer
 
 from ragtui.cli.output import Display
+from ragtui.errors import InvalidInput
+from ragtui.inputs.text import is_unsafe
+
+
+def _folder(value: Path | None) -> Path | None:
+    if value is not None and str(value) == "-":
+        raise InvalidInput("--report writes several files, which stdout cannot hold.", "Name a folder, or use --json.")
+    return value
+
+
+def _one_line(value: str | None) -> str | None:
+    if value is not None and any(map(is_unsafe, value)):
+        raise InvalidInput("--name holds a line break or a control character.", "Write a name of one line.")
+    return value
+
 
 PlanArgument = Annotated[
     str, typer.Argument(help="A preset (bm25, vector, hybrid, hybrid-weighted), or a plan in .toml, .json or .py.")
@@ -33,9 +48,10 @@ HoldoutOption = Annotated[
     str | None, typer.Option("--holdout", help="A tag or a fraction of the questions to report a sweep's choice on.")
 ]
 ReportOption = Annotated[
-    Path | None, typer.Option("--report", help="A folder for JSON, Markdown, JUnit and HTML reports.")
+    Path | None,
+    typer.Option("--report", help="A folder for JSON, Markdown, JUnit and HTML reports.", callback=_folder),
 ]
-NameOption = Annotated[str | None, typer.Option("--name", help="A name for the run.")]
+NameOption = Annotated[str | None, typer.Option("--name", help="A name for the run.", callback=_one_line)]
 NoteOption = Annotated[str, typer.Option("--note", help="Why this run.")]
 ModeOption = Annotated[
     Literal["verdict", "threshold"], typer.Option("--mode", help="threshold: no statistics, the plain rule.")

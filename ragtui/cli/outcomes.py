@@ -9,22 +9,37 @@ from ragtui.cli.output import console, print_json, say
 from ragtui.errors import EXIT_GATE_FAILED, EXIT_INCONCLUSIVE, EXIT_OK, InvalidInput, RunFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ragtui.analysis.compare import Comparison
     from ragtui.analysis.recorded import RecordedRun
+    from ragtui.analysis.verdict import FloorResult
     from ragtui.experiment.plan import Plan
 
 
-def emit(recorded: RecordedRun, verbose: bool, as_json: bool, comparison: Comparison | None = None) -> None:
-    """The results on stdout, as one JSON object or as tables, with the comparison if there is one."""
+def emit(
+    recorded: RecordedRun,
+    verbose: bool,
+    as_json: bool,
+    comparison: Comparison | None = None,
+    gates: Sequence[FloorResult] = (),
+) -> None:
+    """The results on stdout, as one JSON object or as tables, with the comparison and the floors if there are any."""
     if as_json:
         from ragtui.reports.records import run_record
 
-        print_json(run_record(recorded) | ({"comparison": comparison} if comparison is not None else {}))
+        floors = [
+            {"measure": gate.measure, "floor": gate.minimum, "value": gate.value, "passed": gate.passed}
+            for gate in gates
+        ]  # fmt: skip
+        extra = {"comparison": comparison} if comparison is not None else {}
+        print_json(run_record(recorded) | extra | ({"gates": floors} if floors else {}))
         return
     from ragtui.cli.render import run_report
 
     screen = console()
-    screen.print(run_report(recorded, None if verbose else 5))
+    # A command that is longer than the line is whole all the same.
+    screen.print(run_report(recorded, None if verbose else 5), crop=False)
     if comparison is not None:
         from ragtui.cli.comparing import comparison_report
 
@@ -32,13 +47,20 @@ def emit(recorded: RecordedRun, verbose: bool, as_json: bool, comparison: Compar
         screen.print(comparison_report(comparison))
 
 
-def outcome(recorded: RecordedRun, floors: dict[str, float]) -> int:
-    """The exit code of a run by itself: 1 below a floor, 7 where cases failed; each told on stderr."""
-    from ragtui.analysis.summary import counts, summary
+def reached(recorded: RecordedRun, floors: dict[str, float]) -> list[FloorResult]:
+    """Whether the run reaches each floor of `parse_floors`."""
+    from ragtui.analysis.summary import summary
     from ragtui.analysis.verdict import check_floors
 
+    return check_floors(summary(recorded), floors) if floors else []
+
+
+def outcome(recorded: RecordedRun, gates: Sequence[FloorResult] = ()) -> int:
+    """The exit code of a run by itself: 1 below a floor, 7 where cases failed; each told on stderr."""
+    from ragtui.analysis.summary import counts
+
     tally = counts(recorded.cases, recorded.trace_of)
-    failed = [result for result in check_floors(summary(recorded), floors) if not result.passed]
+    failed = [result for result in gates if not result.passed]
     for result in failed:
         say(f"FAIL  {result.reason}")
     if tally.errors:

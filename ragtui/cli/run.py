@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ragtui.cli.context import running_lab, tell_code
+from ragtui.cli.context import running_lab, tell_code, tell_fresh
 from ragtui.cli.executing import execute
 from ragtui.cli.options import (
     AblateOption,
@@ -31,7 +31,7 @@ from ragtui.cli.options import (
     ToleranceOption,
     VerboseOption,
 )
-from ragtui.cli.outcomes import emit, outcome, parse_floors, verdict_code
+from ragtui.cli.outcomes import emit, outcome, parse_floors, reached, verdict_code
 from ragtui.cli.output import say
 from ragtui.errors import InvalidInput
 
@@ -102,8 +102,9 @@ def run(
         from ragtui.analysis.compare import compare as compared
 
         comparison = compared(base, recorded, tolerance=tolerance)
-    emit(recorded, verbose, as_json, comparison)
-    code = outcome(recorded, floors)
+    results = reached(recorded, floors)
+    emit(recorded, verbose, as_json, comparison, results)
+    code = outcome(recorded, results)
     if comparison is not None:
         code = code or verdict_code(comparison, strict)
     if report_folder is not None:
@@ -141,6 +142,7 @@ def resume(
         recorded = reader.outlined(run_id)
     else:
         tell_code(plan)
+        tell_fresh(stored, fresh)
         lab = running_lab(context, plan)
         specification = lab.bind(plan)
         recorded = execute(
@@ -148,4 +150,4 @@ def resume(
             spending=Spending(fresh=fresh, max_calls=max_calls, max_cost=max_cost),
         )  # fmt: skip
     emit(recorded, verbose, as_json)
-    raise typer.Exit(outcome(recorded, {}))
+    raise typer.Exit(outcome(recorded))

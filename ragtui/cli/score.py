@@ -158,7 +158,7 @@ def score_report(
     """Means side by side, the differences, and each query's values where asked for."""
     from rich.console import Group
 
-    from ragtui.cli.render import heading, interval, number, safe, table
+    from ragtui.cli.render import heading, interval, number, probability, safe, table
 
     parts: list[RenderableType] = []
     means = {name: found.means(measures) for name, found in scored.items()}
@@ -176,12 +176,12 @@ def score_report(
         parts.append(side)
     for name, changed in changes.items():
         figures = ("difference", "95 % interval", "p", "p adjusted", "better", "equal", "worse")
-        made = table("measure", *figures, right=figures)
+        made = table("measure", *figures, right=figures, optional=("equal",))
         for key, change in changed.items():
             shown = "–" if change.delta is None else f"{change.delta:+.4f}"
             made.add_row(
-                key, shown, f"{change.low:+.4f} … {change.high:+.4f}", number(change.p), number(change.p_adjusted),
-                str(change.wins), str(change.ties), str(change.losses),
+                key, shown, f"{change.low:+.4f} … {change.high:+.4f}", probability(change.p),
+                probability(change.p_adjusted), str(change.wins), str(change.ties), str(change.losses),
             )  # fmt: skip
         paired_queries = max((change.scored for change in changed.values()), default=0)
         title = f"{_label(name, scored)} against {_label(next(iter(scored)), scored)}"

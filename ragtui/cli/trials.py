@@ -51,7 +51,7 @@ def sweep(
     from ragtui.experiment.plan import tier_of
     from ragtui.experiment.validate import check_plan, measure_names
 
-    points = {_label(point, axes): check_plan(edit(plan, point)) for point in grid(axes)}
+    points = {_label(point, axes): check_plan(edit(plan, point, "--sweep")) for point in grid(axes)}
     measure = decisive_measure(measure_names(plan), plan.metrics.primary)
     check_points(plan, points, measure)
     report_on = []

@@ -68,7 +68,8 @@ class Dependencies(msgspec.Struct, frozen=True, kw_only=True):
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """Which run this process works on, and which of its cases; `pending` None means all.
 
-    `chunks` are those that earlier attempts referred to, so that foreign spans keep their ordinals.
+    `chunks` are those that earlier attempts referred to, so that foreign spans keep their ordinals. `fresh` says that
+    no reply of another run is replayed; it is recorded, so that the next attempt does the same.
     """
 
     run_id: str
@@ -76,10 +77,11 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     pending: tuple[int, ...] | None = None
     chunks: tuple[ChunkRef, ...] = ()
     provenance: Provenance = Provenance()
+    fresh: bool = False
 
 
-def environment_record() -> dict[str, Any]:
-    """Versions and processor of this process, without a host's name or a path."""
+def environment_record(fresh: bool = False) -> dict[str, Any]:
+    """Versions and processor of this process, without a host's name or a path; `fresh` where that was asked for."""
     packages = {}
     for name in _PACKAGES:
         with suppress(PackageNotFoundError):
@@ -89,7 +91,7 @@ def environment_record() -> dict[str, Any]:
         "system": platform.system(),
         "machine": platform.machine(),
         "packages": packages,
-    }
+    } | ({"fresh": True} if fresh else {})
 
 
 def utc_now() -> str:

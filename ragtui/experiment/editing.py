@@ -81,26 +81,27 @@ def read_plan(path: Path) -> tuple[Plan, Provenance]:
     return plan_from(data, str(path))
 
 
-def edit(plan: Plan, settings: Sequence[str]) -> Plan:
+def edit(plan: Plan, settings: Sequence[str], option: str = "--set") -> Plan:
     """The plan with `path=value` applied in order, e.g. `retrieval.fusion.rank_constant=20`.
 
     A value is read as JSON and, if it is none, as a string; `null` clears an optional field. A plan that is given a
-    generation recipe is judged by its answers, unless it or a setting names gates.
+    generation recipe is judged by its answers, unless it or a setting names gates. `option` is what a fault is put to.
     """
     data = canonical(plan)
     for setting in settings:
         path, equals, raw = setting.partition("=")
         if not equals or not path.strip():
-            raise InvalidInput(f"--set {setting!r} is not of the form path=value.", "E.g. --set chunking.size=400.")
+            raise InvalidInput(f"{option} {setting!r} is not of the form path=value.", "E.g. chunking.size=400.")
         if path.count(".") >= DEEPEST:
-            raise InvalidInput(f"--set {path[:40]}…: no field is that deep.", "`ragtui spec show hybrid` lists them.")
+            hint = "`ragtui spec show hybrid` lists them."
+            raise InvalidInput(f"{option} {path[:40]}…: no field is that deep.", hint)
         _assign(data, path.strip().split("."), _value(raw.strip()))
     ungated = plan.generation is None and judged_by_answers(plan.metrics) != plan.metrics
     if ungated and data.get("generation") is not None:
         paths = {setting.partition("=")[0].strip() for setting in settings}
         whole = data["metrics"] if "metrics" in paths and isinstance(data["metrics"], dict) else {}
         data = _judged_by_answers(data, whole | {name: True for name in _GATES if f"metrics.{name}" in paths})
-    return plan_from(data, "--set")[0]
+    return plan_from(data, option)[0]
 
 
 def _deeper(value: Any, most: int) -> bool:
@@ -125,7 +126,7 @@ def _run_plan_file(path: Path) -> tuple[Plan, Provenance]:
             made = runpy.run_path(str(path)).get("plan")
     except (Exception, SystemExit) as error:
         raise InvalidInput(
-            f"{path} raised {type(error).__name__}: {error}.", "Run it with python to see where."
+            f"{path} raised {type(error).__name__}: {str(error).rstrip('.')}.", "Run it with python to see where."
         ) from error
     if isinstance(made, Experiment):
         return made.to_plan(), made.to_provenance()

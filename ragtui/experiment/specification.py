@@ -112,9 +112,10 @@ def _sources(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:
     named = [channel.source for channel in plan.retrieval.channels.values() if channel.source]
     missing = [name for name in named if declared.get(name) is None]
     if missing:
+        called = missing[0].rpartition(":")[2]
         raise InvalidInput(
             f"No identity is declared for {', '.join(repr(name) for name in missing)}.",
-            'Give the callable an `identity` that changes when its results may: retrieve.identity = "v1".',
+            f'Give the callable an `identity` that changes when its results may: {called}.identity = "v1".',
         )
     return {name: declared[name] for name in sorted(set(named))}
 

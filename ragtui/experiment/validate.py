@@ -170,5 +170,6 @@ def _measures(plan: Plan) -> Iterator[str]:
             continue
         if measure.of_answers and (place == "measures" or plan.generation is None):
             yield f"metrics.{place}: {name} looks at answers; the generation tier reports it by itself."
-        if measure.cutoff is not None and measure.cutoff > reachable:
+        # A number that is at fault itself is told once.
+        if measure.cutoff is not None and measure.cutoff > reachable >= 1:
             yield f"metrics.{place}: {name} looks at {measure.cutoff} results, but retrieval.results is {reachable}."

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from ragtui.errors import InvalidFiles, InvalidInput, Problem
 from ragtui.ids import content_id
-from ragtui.inputs.corpus import CorpusSnapshot
+from ragtui.inputs.corpus import TEXT_SUFFIXES, CorpusSnapshot
 from ragtui.inputs.goldens import GRADES, Golden, PlacedGolden, Turn, read_suites
 from ragtui.inputs.patterns import CheckedFiles
 from ragtui.inputs.text import fold_space
+
+# Comparing an id with thousands takes a tenth of a second.
+_NEAREST_FOR, _NEAREST_AMONG, _LONGEST_ID = 20, 5_000, 200
 
 
 class Span(msgspec.Struct, frozen=True, order=True):
@@ -100,8 +104,9 @@ def freeze(placed: Iterable[PlacedGolden], corpus: CorpusSnapshot) -> tuple[list
     """Bind goldens to a snapshot; a golden with a problem gives no case."""
     cases: list[EvaluationCase] = []
     problems: list[Problem] = []
+    advice = _IdAdvice(corpus)
     for item in placed:
-        case = _freeze_one(item, corpus)
+        case = _freeze_one(item, corpus, advice)
         if isinstance(case, EvaluationCase):
             cases.append(case)
         else:
@@ -109,7 +114,27 @@ def freeze(placed: Iterable[PlacedGolden], corpus: CorpusSnapshot) -> tuple[list
     return cases, problems
 
 
-def _freeze_one(item: PlacedGolden, corpus: CorpusSnapshot) -> EvaluationCase | list[Problem]:
+class _IdAdvice:
+    """What to do about an id that is not in the corpus; the nearest id is looked for a few times only, as it takes."""
+
+    def __init__(self, corpus: CorpusSnapshot) -> None:
+        self._corpus = corpus
+        self._left = _NEAREST_FOR if len(corpus.documents) <= _NEAREST_AMONG else 0
+
+    def about(self, doc: str) -> str:
+        """The hint of a problem."""
+        stem = doc[: -len(PurePosixPath(doc).suffix)] if PurePosixPath(doc).suffix.lower() in TEXT_SUFFIXES else doc
+        if stem != doc and stem in self._corpus:
+            return f"An id has no suffix: write {stem!r}."
+        near: list[str] = []
+        if self._left > 0 and len(stem) <= _LONGEST_ID:
+            self._left -= 1
+            near = difflib.get_close_matches(stem, self._corpus.ordinals, n=1, cutoff=0.75)
+        meant = f"Did you mean {near[0]!r}? " if near else ""
+        return f"{meant}Correct the id or add the document."
+
+
+def _freeze_one(item: PlacedGolden, corpus: CorpusSnapshot, advice: _IdAdvice) -> EvaluationCase | list[Problem]:
     golden = item.golden
     grades: dict[str, int] = {}
     spans: dict[tuple[str, int, int], int] = {}
@@ -117,7 +142,7 @@ def _freeze_one(item: PlacedGolden, corpus: CorpusSnapshot) -> EvaluationCase | 
     for judgment in golden.all_judgments:
         if judgment.doc not in corpus:
             message = f"golden {golden.id!r} names the document {judgment.doc!r}, which is not in the corpus."
-            faults.append(Problem(item.file, item.line, message, "Correct the id or add the document."))
+            faults.append(Problem(item.file, item.line, message, advice.about(judgment.doc)))
             continue
         grade = GRADES[judgment.grade]
         grades[judgment.doc] = max(grade, grades.get(judgment.doc, 0))

@@ -134,8 +134,13 @@ def _parse(line: str, file: str, number: int) -> Golden | list[Problem]:
         shown = faults[:FAULTS_SHOWN]
         if len(faults) > FAULTS_SHOWN:
             shown.append(f"and {len(faults) - FAULTS_SHOWN:,} more faults on this line")
-        return [Problem(file, number, f"{fault}.", fields if " field " in fault else _EXAMPLE) for fault in shown]
+        return [Problem(file, number, f"{fault}.", fields if " field " in fault else _wanted(fault)) for fault in shown]
     return msgspec.convert(record, Golden)
+
+
+def _wanted(fault: str) -> str:
+    """What should stand where a value has the wrong type."""
+    return f"Grades: {', '.join(GRADES)}." if fault.endswith(".grade`") else _EXAMPLE
 
 
 def _checked(golden: Golden, suite: str, file: str, number: int, compiled: bool) -> list[PlacedGolden | Problem]:

@@ -19,6 +19,7 @@ from ragtui.settings import CONFIG_NAME
 USUAL_FOLDERS = ("corpus", "docs", "documents", "doc", "content", "notes", "wiki", "knowledge")
 GOLDENS = "goldens"
 FIRST_QUESTIONS = 3
+BUILT = ".ragtui/"
 # What stands after the title is cut off in Python: a pattern for it would take the cube of a line of spaces.
 _HEADING = re.compile(r"^#{1,6}[ \t](.*)$", re.MULTILINE)
 
@@ -118,6 +119,15 @@ def write_new(path: Path, text: str, force: bool = False) -> bool:
     except OSError as error:
         raise RunFailed(f"{path.name} cannot be written: {error.strerror or error}.", "Check the folder.") from error
     return True
+
+
+def ignores_built(path: Path) -> bool:
+    """Whether a `.gitignore` names the folder of what can be built again."""
+    try:
+        lines = path.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return False
+    return any(line.strip().strip("/") == BUILT.strip("/") for line in lines)
 
 
 def copy_example(root: Path) -> list[str]:

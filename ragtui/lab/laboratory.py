@@ -187,7 +187,8 @@ class Lab(Records):
     ) -> AsyncGenerator[RunEvent, None]:
         """Execute and record; yields what happens, each event already on disk.
 
-        `resume` adds an attempt over the cases without a result, with `only_errors` over those that failed.
+        `resume` adds an attempt over the cases without a result, with `only_errors` over those that failed; a run that
+        was begun fresh stays so.
 
         When the iterator ends, the run is in the store. If it is closed early or the process dies, the journal is an
         interrupted run, which the next command recovers.
@@ -206,6 +207,8 @@ class Lab(Records):
         attempt = Attempt(run_id=run_id, provenance=provenance)
         if resume:
             attempt, evaluation = resumed(self.store, run_id, specification, evaluation, only_errors)
+            spending = msgspec.structs.replace(spending, fresh=spending.fresh or attempt.fresh)
+        attempt = msgspec.structs.replace(attempt, fresh=spending.fresh)
         journals = self.workspace.journals
 
         def stop_or_cancel() -> RunStatus | None:

@@ -7,7 +7,13 @@ from ragtui.errors import RunFailed
 from ragtui.experiment.cases import parse_case
 from ragtui.experiment.specification import Specification
 from ragtui.inputs.evaluation import EvaluationSet, in_order
+from ragtui.store.rows import RunRecord
 from ragtui.store.store import Store
+
+
+def begun_fresh(run: RunRecord) -> bool:
+    """Whether an attempt of the run was asked to replay no answer of an earlier run."""
+    return any(environment.get("fresh") is True for environment in run.environments)
 
 
 def resumed(
@@ -33,6 +39,7 @@ def resumed(
         pending=tuple(index for index in range(len(cases)) if index not in done and index in tried),
         chunks=store.told_chunks(run_id) if specification.sources else (),
         provenance=row.provenance,
+        fresh=begun_fresh(row),
     )
     goldens = cases if row.tier == "retrieval" else [parse_case(case).golden for case in cases]
     return attempt, in_order(evaluation, goldens)

@@ -13,6 +13,7 @@ from ragtui.providers.address import redacted, variable_of
 from ragtui.settings import Profile
 
 Advice = Literal["up", "url", "key", "model", "batch", "slow", "kind", "again", "request", "dimensions"]
+KEY_REFUSED = "refuses the key"
 _DETAIL_LENGTH = 200
 NAMES = 12
 NAME_LENGTH = 80

@@ -27,7 +27,15 @@ from ragtui.inputs.text import printable
 from ragtui.providers.address import REDACTED, base_url, is_loopback, is_secret, key_of, same_server
 from ragtui.providers.answers import AnswerReader
 from ragtui.providers.background import in_background
-from ragtui.providers.faults import Advice, RequestRefused, connection_reason, deed, refusal_detail, server_fault
+from ragtui.providers.faults import (
+    KEY_REFUSED,
+    Advice,
+    RequestRefused,
+    connection_reason,
+    deed,
+    refusal_detail,
+    server_fault,
+)
 from ragtui.providers.patience import CONNECT_RETRIES, back_off, is_temporary, retry_after
 from ragtui.providers.retries import Retry, tell_retry
 from ragtui.settings import Profile
@@ -223,7 +231,7 @@ class ProviderClient:
         detail = refusal_detail(await self._reader.beginning(response, until), self._key)
         said = f" ({detail})" if detail else ""
         if status in (401, 403):
-            return self._fault(f"refuses the key: HTTP {status}{said}", "key")
+            return self._fault(f"{KEY_REFUSED}: HTTP {status}{said}", "key")
         if status == 404:
             return self._fault(f"does not know the model {self.profile.model!r} or the path: HTTP 404{said}", "model")
         if status in (400, 413, 422):

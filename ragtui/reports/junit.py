@@ -61,9 +61,10 @@ def _wrong(run: RecordedRun, goldens: RecordedRun) -> dict[str, _Failure]:
 
 
 def comparison_junit(comparison: Comparison, new: RecordedRun) -> str:
-    """A failure is a question that the base found and the new run lost; the verdict is a test case of its own.
+    """The verdict is a test case of its own; under a FAIL each question that the new run lost is a failure too.
 
-    A golden whose answers change from one repeat to the next is none.
+    Under any other verdict the gate is not red, so a lost question carries its details as output and a property
+    `flip`. A golden whose answers change from one repeat to the next is not lost.
     """
     new = by_golden(new, comparison.answer_mode)
     lost = {flip.case: flip for flip in comparison.flips if flip.direction == "lost"}
@@ -87,7 +88,12 @@ def comparison_junit(comparison: Comparison, new: RecordedRun) -> str:
             if flip is not None:
                 measure = flip.measure or comparison.flip_measure
                 change = f"{measure} went from {cells.number(flip.base)} to {cells.number(flip.new)}"
-                _outcome(test, "failure", change, "lost", "\n".join([cells.inert(flip.query), change, *_said(flip)]))
+                details = "\n".join([cells.inert(flip.query), change, *_said(flip)])
+                if comparison.verdict is Verdict.FAIL:
+                    _outcome(test, "failure", change, "lost", details)
+                else:
+                    Xml.SubElement(test[0], "property", name="flip", value="lost")
+                    Xml.SubElement(test, "system-out").text = printable(f"lost: {details}")
         _count(element)
     _count(root)
     return _text(root)

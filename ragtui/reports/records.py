@@ -29,6 +29,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     spec_id: str
     name: str
+    note: str
     status: RunStatus
     tier: str
     corpus_id: str
@@ -49,6 +50,7 @@ def run_record(run: RecordedRun) -> dict[str, Any]:
         run_id=run.run_id,
         spec_id=run.spec_id,
         name=run.provenance.name,
+        note=run.provenance.note,
         status=run.status,
         tier=run.tier,
         corpus_id=run.specification.corpus_id,

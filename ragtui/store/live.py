@@ -27,6 +27,7 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
     cases: int
     finished: int
     journal: Path
+    note: str = ""
 
 
 def live_runs(folder: Path) -> list[LiveRun]:
@@ -58,6 +59,7 @@ def _read(path: Path) -> LiveRun | None:
     except (OSError, *_UNREADABLE):
         return None
     return LiveRun(
-        run_id=started.run_id, spec_id=started.spec_id, name=started.provenance.name, started_at=started.started_at,
+        run_id=started.run_id, spec_id=started.spec_id, name=started.provenance.name, note=started.provenance.note,
+        started_at=started.started_at,
         cases=len(started.cases), finished=len(started.cases) - len(started.pending) + finished, journal=path,
     )  # fmt: skip

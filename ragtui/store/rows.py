@@ -19,7 +19,8 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     `scored` cases have a value for at least one measure that is no rate, `unscored` are all others (errors and cases
     not executed included), `errors` ended in an error: scored + unscored == cases. `measures` maps a name to the plain
     mean over the goldens that have a value, None without any; in the generation tier repeats are averaged first, and
-    only the mode that stands for the run counts. `elapsed_s` is the seconds of all attempts.
+    only the mode that stands for the run counts. `elapsed_s` is the seconds of all attempts; `finished` cases have a
+    result, be it an error. `note` is why the run was made, in the user's words.
     """
 
     run_id: str
@@ -33,10 +34,12 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     scored: int
     unscored: int
     errors: int
+    finished: int
     attempts: int
     corpus_id: str
     evaluation_id: str
     tier: Tier
+    note: str
     suites: tuple[str, ...]
     measures: dict[str, float | None]
 

@@ -20,8 +20,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _COLUMNS = (
-    "run_id, spec_id, name, status, started_at, ended_at, elapsed_s, cases, scored, cases - scored, errors, attempts, "
-    "corpus_id, evaluation_id, tier, suites, measures, means"
+    "run_id, spec_id, name, status, started_at, ended_at, elapsed_s, cases, scored, cases - scored, errors, "
+    "CASE WHEN status = 'completed' THEN cases ELSE coalesce(traced, 0) END, attempts, corpus_id, evaluation_id, tier, "
+    "CASE WHEN json_valid(provenance) THEN coalesce(json_extract_string(provenance, '$.note'), '') ELSE '' END, "
+    "suites, measures, means"
+)
+# Only a run that did not come to its end is counted: a complete one has a trace for each case.
+_TRACED = (
+    "LEFT JOIN (SELECT run, count(DISTINCT idx) AS traced FROM traces "
+    "WHERE run IN (SELECT run FROM runs WHERE status <> 'completed') GROUP BY run) USING (run)"
 )
 _NEWEST_FIRST = "ORDER BY started_at DESC, run DESC"
 _SHOWN_CANDIDATES = 8
@@ -32,7 +39,7 @@ def run_rows(
 ) -> list[RunRow]:
     """Runs, newest first, of one specification if one is given."""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM runs WHERE $spec IS NULL OR spec_id = $spec {_NEWEST_FIRST} "
+        f"SELECT {_COLUMNS} FROM runs {_TRACED} WHERE $spec IS NULL OR spec_id = $spec {_NEWEST_FIRST} "
         "LIMIT $limit OFFSET $offset",
         {"spec": spec_id, "limit": 1 << 62 if limit is None else limit, "offset": offset},
     ).fetchall()
@@ -102,7 +109,9 @@ def measures_of(connection: DuckDBPyConnection, run: int) -> list[str]:
 def record(connection: DuckDBPyConnection, run_id: str) -> RunRecord:
     """One run whole, without its cases."""
     run = number_of(connection, run_id)
-    row = connection.execute(f"SELECT {_COLUMNS}, specification, provenance FROM runs WHERE run = $1", [run]).fetchone()
+    row = connection.execute(
+        f"SELECT {_COLUMNS}, specification, provenance FROM runs {_TRACED} WHERE run = $1", [run]
+    ).fetchone()
     attempts = connection.execute(
         "SELECT attempt, status, started_at, ended_at, elapsed_s, reason, environment FROM attempts "
         "WHERE run = $1 ORDER BY attempt",

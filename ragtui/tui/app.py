@@ -211,11 +211,11 @@ class RagtuiApp(App[int]):
         else:
             self.push_screen(ErrorDialog(error))
 
-    def say(self, text: str, severity: Severity = "information") -> None:
+    def say(self, text: str, severity: Severity = "information", seconds: float = 6.0) -> None:
         """One message on the current screen's line of state."""
         for screen in reversed(self.screen_stack):
             if isinstance(screen, RagtuiScreen):
-                screen.toast(text, severity)
+                screen.toast(text, severity, seconds)
                 return
 
     def notify(self, message: str, **options: Any) -> None:
@@ -288,6 +288,8 @@ def run_app(workspace: Workspace) -> int:
     app = RagtuiApp(workspace)
     with guarded_terminal():
         code = app.run()
+    for run_id in app.live:
+        sys.stderr.write(f"Run {run_id} goes on. Watch it: ragtui watch {run_id}\n")
     if app._exception is not None:
         sys.stderr.write(getattr(app, "fault", "") + "\n")
         return EXIT_INTERNAL

@@ -37,6 +37,11 @@ class Watch:
         self._app.set_interval(LOOK_SECONDS, self.look)
         self._app.call_later(self.look)
 
+    @property
+    def starting(self) -> bool:
+        """Whether a process that was started here has not ended and no run is live yet."""
+        return bool(self._started) and not self.live
+
     def forget(self) -> None:
         """The workspace is another one; what is seen next is no change."""
         self._signature = None
@@ -78,6 +83,8 @@ class Watch:
             bar.live = len(state.live)
         for run_id in state.recovered:
             app.say(f"Run {run_id} had died and was recovered. Continue it: ragtui resume {run_id}", "warning")
+        for words in state.set_aside:
+            app.say(words, "warning", 12)
         if changed or state.recovered:
             app.tell_screens(StoreChanged)
 
@@ -96,6 +103,7 @@ class Watch:
             self._eager = app.set_interval(_EAGER_SECONDS, self.look)
         self._eager.resume()
         app.action_go("live")
+        app.tell_screens(lambda: LiveChanged(self.live))
         app.say("Starting a run in a process of its own…")
 
     def ended(self, message: RunEnded) -> None:

@@ -46,6 +46,22 @@ def test_a_run_against_itself_passes_and_says_so() -> None:
     assert result.flips == ()
 
 
+def test_what_differs_by_rounding_only_is_equal() -> None:
+    base = ranks_run([1, 2, None, 4])
+    result = compare(base, with_scores(base, "AP", lambda value: value + 1e-15))
+    change = result.measures["AP"]
+    assert change.delta != 0
+    assert (change.word, change.wins, change.losses) == ("equal", 0, 0)
+
+
+def test_a_pass_says_what_it_has_shown_of_the_primary_and_what_of_the_guards() -> None:
+    base, new = ranks_run([3] * 40), ranks_run([1] * 40, run_id="new")
+    result = compare(base, new)
+    assert result.verdict is Verdict.PASS
+    assert result.reasons[0].startswith("nDCG@10 is better (+")
+    assert result.reasons[0].endswith("a loss of 0.02 or more is excluded. No guard lost more than that significantly.")
+
+
 @pytest.mark.parametrize("measure", ["nDCG@10", "R@5", "RR"])
 def test_one_measure_down_by_a_third_and_all_others_unchanged_fails(measure: str) -> None:
     base = ranks_run([1] * 40)
@@ -226,7 +242,9 @@ def test_partial_overlap_is_announced_and_passes_only_when_asked() -> None:
     assert result.verdict is Verdict.INCONCLUSIVE
     assert result.cases.only_new == ("q0003",)
     assert "3 cases are shared; 0 are only in base, 1 only in new (q0003)." in result.notes
-    assert result.reasons == ("The two runs do not have the same cases; --subset compares those that they share.",)
+    assert result.reasons == (
+        "The two runs do not have the same cases; `ragtui compare --subset` compares those that they share.",
+    )
     assert compare(base, new, subset=True).verdict is Verdict.PASS
 
 
@@ -272,7 +290,9 @@ def test_errored_cases_block_a_pass_unless_allowed() -> None:
     new = REPLACE(better, traces=tuple(traces))
     result = compare(base, new)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert result.reasons[0] == "nDCG@10 is scored in 199 of 200 cases only; --allow-errors accepts that."
+    assert (
+        result.reasons[0] == "nDCG@10 is scored in 199 of 200 cases only; `ragtui compare --allow-errors` accepts that."
+    )
     assert compare(base, new, allow_errors=True).verdict is Verdict.PASS
 
 

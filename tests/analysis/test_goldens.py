@@ -82,9 +82,12 @@ def test_repeats_that_failed_block_a_pass_unless_allowed() -> None:
     result = compare(base, new, tolerance=0.3)
     assert (result.measures["correctness"].scored, result.measures["correctness"].total) == (40, 40)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert result.reasons[0] == "Cases failed: 6 of new; --allow-errors accepts that."
+    assert result.reasons[0] == "Cases failed: 6 of new; `ragtui compare --allow-errors` accepts that."
     assert compare(base, new, tolerance=0.3, allow_errors=True).verdict is Verdict.PASS
-    assert compare(new, base, tolerance=0.3).reasons[0] == "Cases failed: 6 of new; --allow-errors accepts that."
+    assert (
+        compare(new, base, tolerance=0.3).reasons[0]
+        == "Cases failed: 6 of new; `ragtui compare --allow-errors` accepts that."
+    )
 
 
 def test_repeats_that_never_ran_block_a_pass_until_the_run_is_resumed() -> None:

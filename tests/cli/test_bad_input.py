@@ -42,7 +42,7 @@ def test_all_problems_of_the_inputs_as_json(workspace: Path, call: Call) -> None
     assert len(checked.json["problems"]) == 2
     checked = call(workspace, "corpus", "check")
     assert (checked.code, checked.out) == (2, "")
-    assert "2 problems in the frozen inputs." in checked.err
+    assert "2 problems in corpus and goldens." in checked.err
 
 
 def test_missing_core(workspace: Path, call: Call) -> None:

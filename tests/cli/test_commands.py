@@ -36,7 +36,9 @@ def test_run_json(workspace: Path, call: Call) -> None:
         "run_id", "spec_id", "status", "corpus_id", "evaluation_id", "measures", "by_tag", "counts", "started_at",
         "elapsed_s",
     }  # fmt: skip
-    assert (record["status"], record["name"]) == ("completed", "first")
+    assert (record["status"], record["name"], record["note"]) == ("completed", "first", "why")
+    assert call(workspace, "runs", "--json").json["runs"][0]["note"] == "why"
+    assert "\nwhy\n" in call(workspace, "show").out
     assert record["counts"] == {"cases": 40, "scored": 36, "unscored": 4, "errors": 0}
     assert set(record["measures"]) == {
         "R@1", "R@3", "R@5", "R@10", "Success@5", "P@5", "RR", "AP", "nDCG@10", "emptyRateOnAnswerable",
@@ -77,9 +79,9 @@ def test_verbose_lists_every_miss_with_what_came_instead(workspace: Path, call: 
     ]
     write_suite(workspace, "core", goldens)
     brief = call(workspace, "run", "bm25")
-    assert "Worst misses (5 of 8)" in brief.out
+    assert "Worst by nDCG@10 (5 of 8 below 1)" in brief.out
     told = call(workspace, "show", "latest", "--verbose")
-    assert "Misses (8)" in told.out
+    assert "Worst by nDCG@10 (8 below 1)" in told.out
     for number in range(8):
         assert f"lost {number}" in told.out
     assert "beacon-notes" in told.out
@@ -104,6 +106,10 @@ def test_floors(workspace: Path, call: Call) -> None:
     told = call(workspace, "run", "bm25", "--min", "nDCG@10=1", "--min", "R@5=0", "--set", "retrieval.results=10")
     value = call(workspace, "show", "--json").json["measures"]["nDCG@10"]["value"]
     assert told.code == (1 if value < 1 else 0)
+    gated = call(workspace, "run", "bm25", "--min", "nDCG@10=1", "--min", "R@5=0", "--json").json
+    assert gated["gates"][0] == {"measure": "nDCG@10", "floor": 1, "value": value, "passed": value >= 1}
+    assert [gate["passed"] for gate in gated["gates"]] == [value >= 1, True]
+    assert "gates" not in call(workspace, "run", "bm25", "--json").json
     runs = len(call(workspace, "runs", "--json").json["runs"])
     for bad, message in (
         ("nDCG@10", "--min 'nDCG@10' is not MEASURE=VALUE with a value from 0 to 1."),
@@ -218,6 +224,7 @@ def test_holdout_needs_a_sweep(workspace: Path, call: Call) -> None:
         (("evaluation.limit=3,5",), "limit=3 asks other questions than the plan."),
         (("retrieval.results=20,50", "--holdout", "nan"), "Holding out 'nan' leaves 0 of "),
         (("retrieval.results=20,50", "--holdout=-0.5"), "Holding out '-0.5' leaves 0 of "),
+        (("foo=1",), "--sweep: unknown field foo."),
     ],
 )
 def test_a_sweep_that_could_not_be_judged_runs_nothing(
@@ -226,6 +233,22 @@ def test_a_sweep_that_could_not_be_judged_runs_nothing(
     told = call(workspace, "run", "hybrid", "--sweep", *given)
     assert told.code == 2
     assert message in told.err
+    assert call(workspace, "runs", "--json").json == {"runs": []}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--report", "-"), "--report writes several files"),
+        (("--name", "two\nlines"), "--name holds a line break"),
+        (("--set", "retrieval.results=0"), "retrieval.results: 0 is below 1."),
+    ],
+)
+def test_what_a_run_cannot_be_given(workspace: Path, call: Call, given: tuple[str, ...], message: str) -> None:
+    told = call(workspace, "run", "bm25", *given)
+    assert told.code == 2
+    assert message in told.err
+    assert "looks at" not in told.err
     assert call(workspace, "runs", "--json").json == {"runs": []}
 
 
@@ -500,6 +523,7 @@ def test_prune_shows_sizes_then_frees(workspace: Path, call: Call) -> None:
     told = call(workspace, "prune", "--keep", "1")
     assert "Nothing was deleted; say --yes to do it." in told.err
     assert len(call(workspace, "runs", "--json").json["runs"]) == 3
+    assert "5 items" in told.err
     assert call(workspace, "prune", "--keep", "1", "--yes", "--json").json["done"] is True
     assert len(call(workspace, "runs", "--json").json["runs"]) == 1
     assert len(call(workspace, "corpus", "status", "--json").json["artifacts"]) == 2
@@ -511,7 +535,10 @@ def test_prune_spares_baselines(workspace: Path, call: Call) -> None:
     first = call(workspace, "run", "bm25", "--json").json["run_id"]
     call(workspace, "run", "hybrid", "--json")
     open_lab(workspace).store.promote(first, "main", "why")
-    call(workspace, "prune", "--keep", "0", "--yes")
+    pruned = call(workspace, "prune", "--keep", "0", "--yes")
+    assert "deleted" in pruned.out
+    assert "freed" in pruned.out
+    assert pruned.err.startswith("Deleted 2 items, "), "the run, and the vectors that it alone needed"
     assert [row["run_id"] for row in call(workspace, "runs", "--json").json["runs"]] == [first]
     assert call(workspace, "show", "baseline", "--json").json["run_id"] == first
 

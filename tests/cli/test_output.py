@@ -13,18 +13,25 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.text import Text
 
+from ragtui.analysis.compare import compare
 from ragtui.cli.app import app
-from ragtui.cli.display import PlainDisplay
-from ragtui.cli.render import safe, table
-from ragtui.events import CaseFinished, Notice, StageProgress
+from ragtui.cli.comparing import changes_table
+from ragtui.cli.display import PlainDisplay, RichDisplay
+from ragtui.cli.fitting import Flow
+from ragtui.cli.listing import runs_table
+from ragtui.cli.render import pairs, safe, table
+from ragtui.events import CaseFinished, Notice, ServerCalls, StageProgress
 from ragtui.inputs.text import printable
 from ragtui.lab import open_lab
 from ragtui.trace import CaseError, CaseTrace
+from tests.analysis.factory import ranks_run
 from tests.cli.conftest import Call
 from tests.workshop import environment, make_workspace, ragtui
 
@@ -225,12 +232,98 @@ def test_a_narrow_table_cuts_text_and_never_a_number(width: int) -> None:
     stream = io.StringIO()
     Console(file=stream, width=width).print(made)
     shown = stream.getvalue()
-    assert "0.123 [0.10, 0.20]" in shown
-    assert "0.7777" in shown
+    # An interval goes below its value before anything that tells rows apart is cut.
+    assert all(figure in shown for figure in ("0.123", "[0.10, 0.20]", "0.7777"))
+    assert ("0.123 [0.10, 0.20]" in shown) == (width > 60)
     assert max(map(len, shown.splitlines())) <= width
-    row = shown.splitlines()[-2]
+    row = next(line for line in shown.splitlines() if "0.7777" in line)
     assert row.startswith(" nonEmptyRate")
     assert "bec" in row
+
+
+def drawn(shown: RenderableType, width: int) -> list[str]:
+    stream = io.StringIO()
+    Console(file=stream, width=width).print(shown, crop=False)
+    return [line.rstrip() for line in stream.getvalue().splitlines()]
+
+
+def test_what_tells_rows_apart_wraps_and_a_column_that_can_be_spared_goes() -> None:
+    figures = ("value", "change", "p")
+    made = table("point", "run", *figures, right=figures, wrapping=("point",), optional=("run",))
+    made.add_row("rank_constant=10, results=100", "k41h9mf15z96", "0.673", "-0.011 [-0.07, +0.05]", "1.000")
+    assert "k41h9mf15z96" in "".join(drawn(made, 100))
+    lines = drawn(made, 66)
+    assert "run" not in lines[1]
+    assert [line[:19].strip() for line in lines[3:5]] == ["rank_constant=10,", "results=100"]
+    assert "-0.011 [-0.07, +0.05]" in lines[3]
+
+
+def test_a_narrow_list_of_both_tiers_tells_how_right_answers_are() -> None:
+    common = {"status": "completed", "name": "hybrid", "started_at": "2026-01-02T03:04:05Z", "spec_id": "sha256:a"}
+    common |= {"cases": 60, "finished": 60, "errors": 0}
+    rows: list[dict[str, Any]] = [
+        common | {"run_id": "d7ps7xec5c5g", "tier": "generation", "measures": {"correctness": 0.556, "nDCG@10": 0.673}},
+        common | {"run_id": "767zeas3jqz5", "tier": "retrieval", "measures": {"nDCG@10": 0.684}},
+    ]
+    _, head, _, first, second, *_ = drawn(runs_table(rows, 80), 80)
+    assert head.split() == ["run", "status", "name", "cases", "correctness", "nDCG@10"]
+    assert first.split()[-3:] == ["60", "0.556", "0.673"]
+    assert second.split()[-3:] == ["60", "–", "0.684"]
+
+
+def test_values_stay_where_there_is_no_room_for_intervals() -> None:
+    modes = ("oracle", "e2e", "noretrieval", "mock")
+    made = table("measure", *modes, right=modes, wrapping=("measure",))
+    made.add_row("refusalCorrectness", *["0.648 [0.51, 0.77]"] * 4)
+    assert "\n".join(drawn(made, 80)).count("[0.51, 0.77]") == 4
+    narrow = drawn(made, 60)
+    assert "\n".join(narrow).count("0.648") == 4
+    assert "Intervals need a wider terminal; --json has them." in narrow
+    # The same table is whole again where there is room.
+    assert "\n".join(drawn(made, 120)).count("0.648 [0.51, 0.77]") == 4
+
+
+def test_only_gating_measures_have_an_adjusted_p_and_none_is_zero() -> None:
+    found = compare(ranks_run([1] * 40), ranks_run([6] * 40, run_id="new"))
+    stream = io.StringIO()
+    Console(file=stream, width=120).print(changes_table(found.measures))
+    rows = {line.strip("◆◇ ").split()[0]: line for line in stream.getvalue().splitlines() if line.strip()}
+    assert "<.001" in rows["nDCG@10"]
+    assert found.measures["Success@5"].p is not None
+    assert rows["Success@5"].split()[-2] == "–"
+
+
+def test_a_place_keeps_its_offsets() -> None:
+    made = table("#", "bm25", right=("#",), flexible=("bm25",))
+    made.add_row("1", safe("15.2311 inc-2030-vell-vent-lost-man#785-1477"))
+    [row] = [line for line in drawn(made, 36) if "15.2311" in line]
+    assert row.endswith("…#785-1477")
+
+
+def test_a_hash_is_not_broken() -> None:
+    value = "sha256:" + "a" * 64
+    lines = drawn(pairs({"plan.retrieval.fusion.rank_constant": 60, "corpus": value}), 80)
+    assert lines == ["plan.retrieval.fusion.rank_constant  60", "corpus", f"  {value}"]
+
+
+def test_parts_of_a_line_are_never_broken() -> None:
+    command = "look closer: ragtui trace k4skkwha43v2 'a-golden-of-some-length@e2e#1'"
+    assert drawn(Flow(Text("run k4skkwha43v2"), Text(command)), 80) == ["run k4skkwha43v2", command]
+    assert drawn(Flow(Text("run k4skkwha43v2"), Text(command)), 40) == ["run k4skkwha43v2", command]
+
+
+def test_the_live_display_keeps_its_parts_apart() -> None:
+    display = RichDisplay()
+    display.close()
+    progress = display._progress
+    progress.total, progress.done, progress.scored, progress.missed = 600, 12, 12, 12
+    progress.calls = ServerCalls(in_flight=8, retries=3)
+    progress.values = {"correctness": [0.0]}
+    lines = drawn(display._picture(), 50)
+    assert lines[0] == "12/600  scored 12  missed 12  errored 0"
+    assert lines[1] == "in flight 8, waiting 580  retries 3"
+    assert set(lines[2]) <= set("━╸╺ ")
+    assert lines[3:] == ["correctness 0.000"]
 
 
 # -- hostile text -----------------------------------------------------------------------------------------------------

@@ -290,6 +290,12 @@ def test_cancelled_from_outside(workspace: Path, undisturbed: RecordedRun, endur
     assert "was cancelled after" in err
     run = open_lab(workspace).recorded(path.stem)
     assert run.status == "cancelled"
+    listed = json.loads(ragtui(workspace, "runs", "--json").stdout)["runs"][0]
+    assert (listed["finished"], listed["cases"]) == (len(run.traces), CASES)
+    assert f"{len(run.traces)}/{CASES}" in ragtui(workspace, "runs", COLUMNS="120").stdout
+    nothing = ragtui(workspace, "cancel", "latest")
+    assert nothing.returncode == 2
+    assert "No run is live." in nothing.stderr
     assert_resumes(workspace, path.stem, undisturbed)
     again = ragtui(workspace, "cancel", path.stem)
     assert again.returncode == 2

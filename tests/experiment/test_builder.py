@@ -187,6 +187,7 @@ def test_a_callable_needs_an_identity(workspace: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         lab.bind(plan)
     assert caught.value.message == "No identity is declared for 'mine'."
+    assert 'mine.identity = "v1"' in caught.value.hint
     with pytest.raises(InvalidInput, match="No identity is declared for 'mine'"):
         ragtui.open(workspace).bind(plan)
 

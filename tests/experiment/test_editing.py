@@ -334,6 +334,7 @@ def test_measures_take_the_plans_relevance() -> None:
         ("latin.toml", b'preset = "\xe9"', "{path} is not UTF-8."),
         ("none.py", "x = 1", "{path} defines no `plan`."),
         ("raise.py", "1 / 0", "{path} raised ZeroDivisionError: division by zero."),
+        ("said.py", "raise ValueError('It ends.')", "{path} raised ValueError: It ends."),
         ("exit.py", "import sys\nsys.exit(0)", "{path} raised SystemExit: 0."),
         ("typo.toml", 'preset = "hybird"', "There is no preset 'hybird'. Did you mean 'hybrid'?"),
         ("number.toml", "preset = 3", "{path}: preset is not a name."),

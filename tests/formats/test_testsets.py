@@ -84,6 +84,53 @@ def test_promptfoo_csv_and_yaml(tmp_path: Path) -> None:
         promptfoo_source(written(tmp_path / "t.yaml", "a: [b"))
 
 
+def test_ids_of_another_suite_are_refused_and_mere_numbers_renamed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ragtui.__main__ import main
+
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "tea.md").write_text("Tea.")
+    command = ["-w", str(tmp_path), "import", "csv"]
+    named = written(tmp_path / "named.csv", "id,question,relevant\nown,tea?,tea\n")
+    plain = written(tmp_path / "plain.csv", "question,relevant\ntea?,tea\n")
+    assert main([*command, str(named)]) == 0
+    assert main([*command, str(named), "--force"]) == 0
+    capsys.readouterr()
+    assert main([*command, str(named), "--suite", "back"]) == 2
+    told = capsys.readouterr().err
+    assert "1 question of the source has an id that the suite core has, e.g. 'own'" in told
+    assert "ids of their own" in told
+    assert not (tmp_path / "goldens" / "back.jsonl").exists()
+    assert main([*command, str(plain), "--suite", "first"]) == 0
+    assert "run bm25 --suite first" in capsys.readouterr().err
+    assert main([*command, str(plain), "--suite", "second"]) == 0
+    assert "'q0001' is taken; here it is 'q0001~second'" in capsys.readouterr().err
+    assert main(["-w", str(tmp_path), "corpus", "check"]) == 0
+
+
+def test_questions_without_a_judgment_are_told_as_what_became_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ragtui.__main__ import main
+
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "tea.md").write_text("Tea.")
+    table = "question,correct_chunks,__expected\ntea?,tea,\nhot?,,icontains:hot\nwhy?,,\n"
+    command = ["-w", str(tmp_path), "import"]
+    assert main([*command, "promptfoo", str(written(tmp_path / "t.csv", table))]) == 0
+    out, err = capsys.readouterr()
+    assert "goldens: core 3" in out
+    assert "Without any judgment: 2 questions, kept; 1 of them without any pattern too" in err
+    assert "--keep-unjudged" not in err
+    text = "id,question,relevant\na,tea?,tea\nb,why?,\n"
+    table_file = str(written(tmp_path / "u.csv", text))
+    assert main([*command, "csv", table_file, "--suite", "u"]) == 0
+    out, err = capsys.readouterr()
+    assert "goldens: u 1" in out
+    assert "1 question, left out (--keep-unjudged keeps" in err
+
+
 @pytest.mark.skipif(not DATA.is_dir(), reason="the public collections are not here")
 def test_the_claude_docs_collection(tmp_path: Path) -> None:
     from ragtui.__main__ import main

@@ -178,11 +178,12 @@ def test_before_spending(folder: Path) -> None:
         matrix = result(folder, "matrix", "--models", "toy,mock", "--specs", "bm25", "--limit", "5", "--dry-run")
         assert [row["model"] for row in matrix["estimate"]] == ["toy"] * 3 + ["mock"] * 3
         stopped = ragtui(folder, "generate", "bm25", "--model", "toy", "--max-calls", "7", "--json")
-        assert stopped.returncode == 130
+        assert stopped.returncode == 7, "a limit ends a run incomplete; nobody interrupted it"
+        assert json.loads(stopped.stdout)["error"]["kind"] == "run_failed"
         assert "cases: 7 calls were made, as many as --max-calls allows." in stopped.stderr
         assert len(server.posts()) == 7
         again = ragtui(folder, "resume", "latest", "--max-calls", "5")
-        assert again.returncode == 130
+        assert again.returncode == 7
         assert len(server.posts()) == 12
         assert result(folder, "resume", "latest")["status"] == "completed"
         listed = result(folder, "runs")["runs"]
@@ -191,12 +192,15 @@ def test_before_spending(folder: Path) -> None:
         assert "input_price" in costly.stderr
         assert result(folder, "runs")["runs"] == listed, "nothing was begun"
         cheap = ragtui(folder, "generate", "bm25", "--model", "toy", "--fresh", "--max-cost", "0.01")
-        assert cheap.returncode == 130
+        assert cheap.returncode == 7
         assert "the next call might exceed --max-cost." in cheap.stderr
         begun = json.loads(ragtui(folder, "show", "latest", "--json").stdout)
         assert 0 < begun["usage"]["e2e"]["fresh"]["cost"] <= 0.01
         before = len(server.posts())
-        anew = result(folder, "resume", "latest", "--fresh")
+        resumed = ragtui(folder, "resume", "latest", "--json")
+        assert resumed.returncode == 0, resumed.stderr
+        assert "begun with --fresh, and goes on so" in resumed.stderr
+        anew = json.loads(resumed.stdout)
         assert anew["usage"]["e2e"]["replayed"]["replies"] == 0
         assert len(server.posts()) > before
 
@@ -297,21 +301,13 @@ def test_a_judge_that_returns_prose(folder: Path) -> None:
         assert found["judge"]["judged"] == 0
         assert found["judge"]["failures"] == {"no_verdict": 20}
         assert found["counts"]["errors"] == 0
-        gated = ragtui(
-            folder,
-            "generate",
-            "bm25",
-            "--model",
-            "toy",
-            "--judge",
-            "judge",
-            "--repeats",
-            "1",
-            "--min",
-            "faithfulness=0.5",
-        )
+        asked = ("generate", "bm25", "--model", "toy", "--judge", "judge", "--repeats", "1")
+        gated = ragtui(folder, *asked, "--min", "faithfulness=0.5", "--json")
     assert gated.returncode == 1
     assert "faithfulness (judged) is unknown" in gated.stderr
+    assert json.loads(gated.stdout)["gates"] == [
+        {"measure": "faithfulness", "floor": 0.5, "value": None, "passed": False}
+    ]
 
 
 def test_a_floor_for_answers(folder: Path) -> None:
@@ -356,11 +352,17 @@ def test_the_matrix_and_a_support_question(folder: Path) -> None:
         assert ragtui(folder, "corpus", "check").returncode == 0, "a kept table is no suite"
         table = ragtui(folder, *arguments, COLUMNS="80")
         assert "refusal" in table.stdout
-        absent = ragtui(folder, "matrix", "--models", "absent,mock", "--specs", "bm25", "--limit", "5")
+        begun = result(folder, "runs")["runs"]
+        absent = ragtui(folder, "matrix", "--models", "mock,absent,gone", "--specs", "bm25", "--limit", "5")
         assert absent.returncode == 4
-        assert "There is no model 'absent'" in absent.stderr
+        assert "There is no model 'absent'. There is no model 'gone'." in absent.stderr
+        assert result(folder, "runs")["runs"] == begun, "every name is known before anything is run"
         kept = (folder / "goldens" / "baselines" / "matrix.json").read_bytes()
-        faulty = ragtui(folder, "matrix", "--models", "absent,mock", "--specs", "bm25", "--limit", "5", "--promote")
+        missing = ("matrix", "--models", "toy:absent,mock", "--specs", "bm25", "--limit", "5")
+        faulty = ragtui(folder, *missing)
+        assert faulty.returncode == 4
+        assert "toy:absent with bm25: " in faulty.stderr
+        faulty = ragtui(folder, *missing, "--promote")
         assert faulty.returncode == 7
         assert "1.000" in faulty.stdout, "what was measured is shown all the same"
         assert "the table was not promoted" in faulty.stderr
@@ -372,6 +374,25 @@ def test_the_matrix_and_a_support_question(folder: Path) -> None:
     assert {row["verdict"] for row in below} == {"well below its row"}
     above = result(folder, "matrix", "lookup", "toy", "--correctness", "1")["lookup"][0]
     assert above["verdict"] in ("above its row", "at its ceiling")
+
+
+def test_a_matrix_tells_which_rows_have_failed_cases(folder: Path) -> None:
+    def script(request: Request) -> Reply:
+        if request.body is not None and "diesel" in asked(request).messages[-1].content:
+            return Reply.json({"error": "no"}, 400)
+        return openai()(request)
+
+    with ScriptedServer(script) as server:
+        configure(folder, server.url)
+        told = ragtui(
+            folder, "matrix", "--models", "mock,toy", "--specs", "bm25", "--mode", "e2e", "--repeats", "1",
+            "--limit", "20",
+        )  # fmt: skip
+    assert told.returncode == 7
+    assert "toy with bm25: 2 of 20 cases failed." in told.stderr
+    assert "mock with bm25" not in told.stderr
+    newest = result(folder, "runs")["runs"][0]["run_id"]
+    assert f"ragtui generate --retry-errors {newest}" in told.stderr
 
 
 def test_what_could_not_be_compared_is_refused_before_anything_is_asked(folder: Path) -> None:

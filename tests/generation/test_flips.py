@@ -65,14 +65,18 @@ def text_of(found: Comparison, width: int = 120) -> str:
     return capture.get()
 
 
-def junit_failures(found: Comparison, new: RecordedRun) -> dict[str, str]:
-    """The test cases that a CI server would call broken, with their details."""
+def junit_lost(found: Comparison, new: RecordedRun) -> dict[str, str]:
+    """The questions that were lost, with their details; a CI server calls them broken only under a FAIL."""
     root = Xml.fromstring(comparison_junit(found, new))
-    return {
-        str(test.get("name")): failure.text or ""
-        for test in root.iter("testcase")
-        if (failure := test.find("failure")) is not None
-    }
+    lost = {}
+    for test in root.iter("testcase"):
+        red, told = test.find("failure"), test.find("system-out")
+        assert red is None or (told is None and found.verdict is Verdict.FAIL)
+        if told is not None:
+            lost[str(test.get("name"))] = (told.text or "").removeprefix("lost: ")
+        elif red is not None and red.get("type") == "lost":
+            lost[str(test.get("name"))] = red.text or ""
+    return lost
 
 
 # -- unstable answers -------------------------------------------------------------------------------------------------
@@ -89,7 +93,7 @@ def test_three_of_three_becoming_one_of_three_is_shown_and_is_no_flip(folder: Pa
     assert found.measures["unstableRate"].role == "guard"
     assert found.verdict is not Verdict.PASS, "a question that became unstable does not vanish"
     assert "1 question is answered rightly in some repeats and wrongly in others: unstable, and no flip." in found.notes
-    assert junit_failures(found, new) == {}
+    assert junit_lost(found, new) == {}
     shown = text_of(found)
     assert "3 of 3" in shown
     assert "1 of 3" in shown
@@ -120,7 +124,7 @@ def test_a_wobble_of_the_unstable_flips_nothing_and_gates_nothing(folder: Path) 
     assert found.measures["correctness"].delta == pytest.approx(0)
     assert found.measures["unstableRate"].delta == 0
     assert found.verdict is not Verdict.FAIL
-    assert junit_failures(found, new) == {}
+    assert junit_lost(found, new) == {}
     assert compare(base, new, mode="threshold").verdict is Verdict.PASS
     assert [row.change > 0 for row in found.unstable] == [False] * 6 + [True] * 6, "the losses come first"
 
@@ -145,10 +149,10 @@ def test_a_steady_flip_gates_in_both_directions(folder: Path) -> None:
         ("diesel-litres", "lost", 1, 0), ("engine-litres", "lost", 1, 0),
     ]  # fmt: skip
     assert found.unstable == ()
-    assert set(junit_failures(found, new)) == {"diesel-litres", "engine-litres"}
+    assert set(junit_lost(found, new)) == {"diesel-litres", "engine-litres"}
     back = compare(new, base)
     assert {flip.direction for flip in back.flips} == {"found"}
-    assert junit_failures(back, base) == {}
+    assert junit_lost(back, base) == {}
 
 
 def test_a_refusal_that_is_answered_is_a_flip_too(folder: Path) -> None:
@@ -160,7 +164,7 @@ def test_a_refusal_that_is_answered_is_a_flip_too(folder: Path) -> None:
     told = lost["no-0"].new_answer
     assert told is not None
     assert told.faults == ("does not decline",)
-    assert junit_failures(found, new)["no-0"].startswith(
+    assert junit_lost(found, new)["no-0"].startswith(
         "Who sang at dusk?\nrefusalCorrectness went from 1.0000 to 0.0000\nbefore: I do not know.\nnow: It holds 9999"
     )
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from ragtui.analysis.compare import compare
-from ragtui.analysis.decomposition import MEANINGS, decompose
+from ragtui.analysis.decomposition import MEANINGS, REFUSAL_MEANINGS, decompose
 from ragtui.analysis.modes import mode_summary, passes
 from ragtui.analysis.recorded import RecordedRun
 from ragtui.analysis.summary import counts, summary
@@ -243,6 +243,29 @@ def test_the_eight_outcomes(folder: Path, outcome: tuple[bool, bool, bool]) -> N
     row = found.outcome_of("diesel-litres")
     assert row is not None
     assert row.meaning == MEANINGS[outcome]
+
+
+def test_the_outcomes_of_goldens_that_expect_a_refusal_have_words_of_their_own(folder: Path) -> None:
+    """A model that answers whatever has a context: right for the tanks, wrong for what cannot be answered."""
+
+    def script(request: ChatRequest) -> str:
+        name = next((name for name in TANKS if name in asks(request)), None)
+        context = request.messages[0].content.partition("Context:\n")[2]
+        if context == "(none)":
+            return UNKNOWN if name is None else f"It holds {TANKS[name]} litres."
+        return f"It holds {9999 if name is None or context.count('tank holds') > 1 else TANKS[name]} litres."
+
+    found = decompose(ran(lab_with(folder, script), generating("oracle", "e2e", "noretrieval")))
+    assert found is not None
+    tempted = (True, False, True)
+    refusal, tank = found.outcome_of("no-2"), found.outcome_of("diesel-litres")
+    assert refusal is not None
+    assert tank is not None
+    assert refusal.refusals == ("no-2", "no-3"), "the search finds nothing for the others"
+    assert (refusal.meaning, tank.meaning) == (REFUSAL_MEANINGS[tempted], MEANINGS[tempted])
+    row = next(row for row in found.outcomes if (row.oracle, row.e2e, row.noretrieval) == tempted)
+    assert row.meaning == f"{MEANINGS[tempted]}; for the 2 to be refused, {REFUSAL_MEANINGS[tempted]}"
+    assert list(REFUSAL_MEANINGS) == list(MEANINGS)
 
 
 def confused(share: float) -> Script:

@@ -161,6 +161,30 @@ def test_a_model_that_writes_but_does_not_embed_is_no_failure(
     assert "gives no embedding" in bad(findings)[0]["what"]
 
 
+def test_a_server_that_is_not_there_or_refuses_the_key_is_a_failure(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        profile(workspace, kind="openai", model="m", url=f"http://127.0.0.1:{free.getsockname()[1]}/v1")
+        code, findings = examined(workspace, capsys)
+    [fault] = bad(findings)
+    assert (code, fault["state"], fault["exit_code"]) == (4, "failure", 4)
+    assert "nothing listens there" in fault["what"]
+    assert "has the model" not in fault["what"]
+
+    def open_list(request: Any) -> Reply:
+        if request.method == "GET":
+            return Reply.json({"data": [{"id": "m"}]})
+        return Reply.json({"error": "no such key"}, 401)
+
+    with ScriptedServer(open_list) as server:
+        profile(workspace, kind="openai", model="m", url=server.url)
+        code, findings = examined(workspace, capsys)
+    assert code == 4
+    assert "refuses the key" in bad(findings)[0]["what"]
+
+
 def test_a_model_that_is_served_under_any_name_is_no_failure(
     workspace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

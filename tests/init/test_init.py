@@ -39,6 +39,20 @@ def test_a_folder_of_documents_becomes_a_workspace_that_runs(
     assert main(["corpus", "check"]) == 0
 
 
+def test_what_can_be_built_again_is_left_out_of_version_control(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documents(tmp_path / "fresh" / "docs")
+    assert main(["-w", str(tmp_path / "fresh"), "init"]) == 0
+    assert (tmp_path / "fresh" / ".gitignore").read_text() == ".ragtui/\n"
+    for text, told in (("dist\n", True), ("/.ragtui\n", False)):
+        (tmp_path / "fresh" / ".gitignore").write_text(text)
+        capsys.readouterr()
+        assert main(["-w", str(tmp_path / "fresh"), "init", "--force"]) == 0
+        assert ("Add .ragtui/ to .gitignore" in capsys.readouterr().err) == told
+        assert (tmp_path / "fresh" / ".gitignore").read_text() == text
+
+
 def test_the_only_folder_of_documents_is_found_and_paths_are_quoted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -132,7 +132,7 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
     ]
     with pytest.raises(InvalidFiles) as caught:
         load_corpus(tmp_path)
-    assert caught.value.message.startswith("10 problems in the frozen inputs.\n")
+    assert caught.value.message.startswith("10 problems in corpus and goldens.\n")
     assert caught.value.exit_code == 2
 
 

@@ -48,6 +48,28 @@ def faults(folder: Path, corpus: CorpusSnapshot = CORPUS) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
+def test_goldens_that_measure_nothing_and_tags_that_look_alike_are_warnings(tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    for name in ("water-boiling", "tea"):
+        (tmp_path / "corpus" / f"{name}.md").write_text("Boil.")
+    folder = suite(
+        tmp_path / "goldens",
+        golden(tags=["numeric"]),
+        golden(id="bare", relevantDocIds=[], tags=["numeric ", "Numeric"]),
+        golden(id="bare-2", relevantDocIds=[]),
+        golden(id="no", relevantDocIds=[], expectRefusal=True, tags=["other"]),
+        golden(id="words", relevantDocIds=[], mustInclude=["boil"]),
+    )
+    found = check_inputs(tmp_path / "corpus", folder)
+    assert not found.problems
+    empty, alike = found.warnings
+    assert (empty.file, empty.line) == ("core.jsonl", 2)
+    assert empty.message.startswith("golden 'bare' names no document, no pattern and no refusal, nor does 1 more")
+    assert (alike.line, alike.message) == (
+        2, "the tags 'numeric', 'numeric ', 'Numeric' differ only by case or outer spaces.",
+    )  # fmt: skip
+
+
 def test_the_whole_form(tmp_path: Path) -> None:
     folder = suite(
         tmp_path / "goldens",
@@ -109,7 +131,8 @@ BAD_LINES: list[tuple[str | dict[str, Any], str]] = [
     ),
     (
         golden(judgments=[{"doc": "water-boiling", "grade": "5_PERFECT"}]),
-        "core.jsonl:1: Invalid enum value '5_PERFECT' at `judgments[0].grade`. " + EXAMPLE,
+        "core.jsonl:1: Invalid enum value '5_PERFECT' at `judgments[0].grade`. Grades: 0_IRRELEVANT, 1_TANGENTIAL, "
+        "2_SUBSTANTIAL, 3_AUTHORITATIVE.",
     ),
     ({"id": "g"}, "core.jsonl:1: Object missing required field `query`. " + FIELDS_HINT),
     (golden(id=" "), "core.jsonl:1: has an empty id. Give every golden an id."),
@@ -126,8 +149,18 @@ BAD_LINES: list[tuple[str | dict[str, Any], str]] = [
     ),
     (
         golden(relevantDocIds=["water-boilin"]),
-        "core.jsonl:1: golden 'g' names the document 'water-boilin', which is not in the corpus. Correct the id or "
-        "add the document.",
+        "core.jsonl:1: golden 'g' names the document 'water-boilin', which is not in the corpus. Did you mean "
+        "'water-boiling'? Correct the id or add the document.",
+    ),
+    (
+        golden(relevantDocIds=["water-boiling.md"]),
+        "core.jsonl:1: golden 'g' names the document 'water-boiling.md', which is not in the corpus. An id has no "
+        "suffix: write 'water-boiling'.",
+    ),
+    (
+        golden(relevantDocIds=["zebra"]),
+        "core.jsonl:1: golden 'g' names the document 'zebra', which is not in the corpus. Correct the id or add the "
+        "document.",
     ),
     (
         golden(judgments=[{"doc": "water-boiling", "quote": "four minutes"}]),

@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 
 from ragtui.analysis.compare import compare
 from ragtui.analysis.recorded import RecordedRun
+from ragtui.analysis.verdict import Verdict
 from ragtui.experiment.plan import Provenance
 from ragtui.reports.cells import number
 from ragtui.reports.html import comparison_html, run_html
@@ -162,6 +163,17 @@ def test_junit_of_a_comparison_fails_what_was_lost(rank: int, failures: int, ski
     gate = next(root.iter("testcase"))
     assert gate.get("name") == "verdict"
     assert (gate.find("failure") is not None) == bool(failures)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.INCONCLUSIVE])
+def test_junit_is_not_red_where_the_gate_is_not(verdict: Verdict) -> None:
+    new = ranks_run([6] * 40, run_id="new")
+    lost = msgspec.structs.replace(compare(ranks_run([1] * 40), new), verdict=verdict)
+    root = Xml.fromstring(comparison_junit(lost, new))
+    assert root.get("failures") == "0"
+    told = [test.find("system-out") for test in root.iter("testcase")]
+    assert [(out.text or "").partition(":")[0] for out in told if out is not None] == ["lost"] * 40
+    assert len(root.findall(".//property[@name='flip']")) == 40
 
 
 def test_an_inconclusive_gate_is_skipped_in_junit() -> None:

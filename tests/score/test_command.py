@@ -37,6 +37,16 @@ def test_json_has_the_documented_keys(files: Path, capsys: pytest.CaptureFixture
     assert found["complete"] is True
 
 
+def test_files_in_the_wrong_order_are_told_as_that(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", str(files / "a.run"), str(files / "qrels")]) == 2
+    told = capsys.readouterr().err
+    assert "a.run is a run, not a file of judgments." in told
+    assert "ragtui score QRELS RUN" in told
+    (files / "graded").write_text("q1 0 a 1\n")
+    assert main(["score", str(files / "qrels"), str(files / "graded")]) == 2
+    assert "graded holds judgments, it is not a run." in capsys.readouterr().err
+
+
 def test_only_retrieved_leaves_out_what_the_run_lacks(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = str(files / "a.run")
     assert scored(capsys, files / "qrels", run, "-m", "mrr", "--only-retrieved")["runs"][run]["RR"] == 0.5

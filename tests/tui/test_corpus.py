@@ -214,3 +214,25 @@ async def test_a_click_moves_and_a_second_one_opens(workspace: Path) -> None:
         await until(pilot, lambda: documents.cursor == 2)
         await pilot.click("#documents", offset=(4, 3))
         await until(pilot, lambda: isinstance(running.screen, PreviewDialog))
+
+
+async def test_a_record_that_cannot_be_read_is_no_empty_one(workspace: Path) -> None:
+    (workspace / "runs.duckdb").write_bytes(b"not a database" * 100)
+    running = app(workspace, "corpus")
+    async with running.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "the record of runs cannot be read" in "\n".join(shown(running)))
+        assert "no run over this corpus yet" not in "\n".join(shown(running))
+        await press(pilot, "2")
+        await until(pilot, lambda: "its runs cannot be read" in "\n".join(shown(running)))
+        assert "never run" not in "\n".join(shown(running))
+
+
+async def test_reading_runs_is_not_told_once_the_dialog_is_there(workspace: Path) -> None:
+    running = app(workspace, "corpus")
+    async with running.run_test(size=(120, 40)) as pilot:
+        screen = await loaded(pilot)
+        await press(pilot, "h")
+        await until(pilot, lambda: isinstance(running.screen, HealthDialog))
+        await press(pilot, "escape")
+        await until(pilot, lambda: running.screen is screen)
+        assert "Reading" not in shown(running)[-2]

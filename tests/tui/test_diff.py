@@ -9,12 +9,14 @@ from rich.cells import cell_len
 from textual.widgets import Input
 
 from ragtui.analysis.compare import compare
+from ragtui.cli import comparing
 from ragtui.errors import InvalidInput
 from ragtui.tui.data import diff as data
 from ragtui.tui.data import trace
 from ragtui.tui.messages import ShowDiff
 from ragtui.tui.screens.diff import DiffScreen
 from ragtui.tui.screens.trace import TraceScreen
+from ragtui.tui.widgets import diff_rows
 from ragtui.tui.widgets.frame import StatusLine
 from ragtui.tui.widgets.lazy_table import LazyTable
 from ragtui.tui.widgets.pair_pane import PairPane
@@ -206,7 +208,7 @@ async def test_promote_choose_and_swap(tmp_path: Path, pair: tuple[Path, str, st
         await until(pilot, lambda: judged(screen) == old)
         await press(pilot, "p")
         await until(pilot, lambda: isinstance(running.screen, PromoteDialog))
-        running.screen.query_one("#promote-name", Input).value = "main"
+        assert running.screen.query_one("#promote-name", Input).value == "main"
         await press(pilot, *"better", "enter")
         await until(pilot, lambda: bool(lab(folder).store.baselines()))
         (baseline,) = lab(folder).store.baselines()
@@ -271,3 +273,9 @@ def sound(running: object, screen: DiffScreen, size: tuple[int, int]) -> None:
         if widget.region.area:
             assert screen.region.contains_region(widget.region)
             assert widget.region.height >= 3, widget
+
+
+def test_the_glyphs_are_those_of_the_command_line() -> None:
+    assert diff_rows.VERDICT_GLYPHS == comparing._GLYPHS
+    assert {word: told[0] for word, told in diff_rows._WORDS.items()} == comparing._WORDS
+    assert "◆ primary measure, ◇ guard, ★ baseline" in DiffScreen.HELP

@@ -293,3 +293,25 @@ async def test_the_command_is_copied(workspace: Path) -> None:
         await until(pilot, lambda: "ragtui" in running.clipboard)
         words = shlex.split(running.clipboard)
         assert words == ["ragtui", "-w", str(workspace), "run", "hybrid", "--tag", "even"]
+
+
+async def test_reset_clears_what_the_run_is_over_too(workspace: Path) -> None:
+    running = app(workspace, "launch")
+    async with running.run_test(size=(120, 40)) as pilot:
+        screen = await settled(pilot)
+        for name, text in (("name", "n"), ("suites", "core"), ("tags", "even"), ("limit", "3"), ("extra", "a=b")):
+            screen.query_one(f"#{name}", Input).value = text
+        field(screen, DEPTH).value = "7"
+        await settled(pilot)
+        await press(pilot, "ctrl+n")
+        await until(pilot, lambda: screen.form() == Form(plan=screen.form().plan))
+        await settled(pilot)
+        assert screen.shown is not None
+        assert screen.shown.arguments == ("run", screen.form().plan)
+
+
+def test_suites_and_tags_are_faults_beside_others(workspace: Path) -> None:
+    found = preview(lab(workspace), Form(plan="hybrid", limit="ten", suites="cor"))
+    assert [path for path, _ in found.faults] == ["limit", "suites"]
+    found = preview(lab(workspace), Form(plan="hybrid", tags="nosuch", fields={DEPTH: "0"}))
+    assert [path for path, _ in found.faults] == [DEPTH, "tags"]

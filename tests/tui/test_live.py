@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from ragtui.events import CaseFinished, RunFinished
+from ragtui.events import CaseFinished, RunFinished, ServerCalls
 from ragtui.ids import new_run_id
 from ragtui.metrics.aggregate import mean_estimate
 from ragtui.store.journal import JournalWriter, cancel_requested
@@ -269,3 +270,48 @@ async def test_the_feed_keeps_its_place_when_the_cursor_was_moved(workspace: Pat
         journal.write([error(25)])
         await followed(pilot, 26)
         assert feed.cursor == 25
+
+
+def test_a_resumed_run_is_told_with_what_was_done_before() -> None:
+    tally = LiveTally()
+    tally.add(samples.started("abc", 40, attempt=2, pending=tuple(range(30, 40))))
+    tally.add(ServerCalls(in_flight=4))
+    for index in range(30, 35):
+        tally.add(samples.finished(index, attempt=2))
+    under_way = tally.view()
+    assert under_way is not None
+    assert "35/40  30 before  5 scored" in live_text.counts(under_way, 118).plain
+    assert "4 in flight" in live_text.head(under_way, 118).plain
+    tally.end()
+    died = tally.view()
+    assert died is not None
+    assert "after 35 of 40" in live_text.end_words(died)
+    assert "in flight" not in live_text.head(died, 118).plain
+    for index in range(35, 40):
+        tally.add(samples.finished(index, attempt=2))
+    tally.add(samples.ended(attempt=2))
+    over = tally.view()
+    assert over is not None
+    assert live_text.end_words(over).startswith("Completed: 40 cases, 10 of them now, in ")
+
+
+async def test_a_damaged_journal_that_is_set_aside_is_told(workspace: Path) -> None:
+    path = samples.write_journal(workspace / ".ragtui" / "journal", "abc", samples.whole_run("abc", 20)[:10])
+    with path.open("ab") as file:
+        file.write(b"no event\n")
+    os.utime(path, (time.time() - 60,) * 2)
+    running = app(workspace, "live")
+    async with running.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "run abc is damaged at line 11" in shown(running)[-2])
+        assert "set aside as abc.jsonl.damaged" in shown(running)[-2]
+    assert path.with_name("abc.jsonl.damaged").is_file()
+
+
+async def test_a_run_that_is_being_started_is_not_nothing(workspace: Path) -> None:
+    running = app(workspace, "live")
+    async with running.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "Nothing is running here." in "\n".join(shown(running)))
+        running.start_process(["run", "bm25"])
+        await until(pilot, lambda: "A run is being started." in "\n".join(shown(running)))
+        assert "Nothing is running here." not in "\n".join(shown(running))
+        await until(pilot, lambda: "✓ completed" in "\n".join(shown(running)))

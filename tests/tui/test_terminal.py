@@ -13,7 +13,7 @@ import pytest
 
 from ragtui.store.journal import journals
 from ragtui.store.store import Store
-from tests.workshop import make_workspace
+from tests.workshop import make_workspace, start
 
 if sys.platform == "win32":
     pytest.skip("a pseudo-terminal is needed", allow_module_level=True)
@@ -143,6 +143,19 @@ def test_closing_the_app_does_not_touch_a_run(workspace: Path) -> None:
     while not ((workspace / "runs.duckdb").exists() and store.runs()) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert [(row.status, row.scored, row.errors) for row in store.runs()] == [("completed", 36, 0)]
+
+
+def test_what_goes_on_is_named_on_the_way_out(workspace: Path) -> None:
+    journal = workspace / ".ragtui" / "journal"
+    with (
+        start(workspace, "run", "own.toml", "--display", "none", SECONDS="0.5"),
+        Terminal(workspace, size=(120, 40)) as terminal,
+    ):
+        terminal.wait_for("1 live")
+        [run_id] = [path.stem for path in journals(journal)]
+        terminal.press("q")
+        assert terminal.wait_end() == 0
+        terminal.wait_for(lambda shown: f"ragtui watch {run_id}".encode() in shown.text)
 
 
 @pytest.mark.parametrize("changes", [{"NO_COLOR": "1"}, {"TERM": "linux", "COLORTERM": ""}, {"RAGTUI_ASCII": "1"}])

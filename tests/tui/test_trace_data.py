@@ -14,6 +14,8 @@ from ragtui.store.cases import CaseFilter
 from ragtui.tui.data import case, documents
 from ragtui.tui.data import trace as data
 from ragtui.tui.data.trace import CaseQuery
+from ragtui.tui.widgets.run_rows import run_rows
+from tests.store import samples
 from tests.tui.trace_samples import hostile_workspace, invented, lab, record, record_pair
 from tests.workshop import make_workspace
 
@@ -31,6 +33,22 @@ def test_runs_are_listed_newest_first_with_the_baseline_named(tmp_path: Path) ->
     lines = data.run_lines(lab(tmp_path / "ws"))
     assert [line.row.run_id for line in lines] == [new, old]
     assert [line.baseline for line in lines] == ["", "main"]
+
+
+def test_a_stopped_run_is_listed_with_what_it_did_of_what_it_was_to_do(tmp_path: Path) -> None:
+    opened = lab(tmp_path)
+    events = [samples.started("r1", 60), *map(samples.finished, range(9)), samples.ended(status="cancelled")]
+    opened.store.load_journal(samples.write_journal(tmp_path / ".ragtui" / "journal", "r1", events))
+    opened.store.load_journal(
+        samples.write_journal(tmp_path / ".ragtui" / "journal", "r2", samples.whole_run("r2", 60))
+    )
+    lines = data.run_lines(opened)
+    told = {row.key: row.cells[4].plain for row in run_rows(lines)}
+    assert {line.row.run_id: line.done for line in lines} == {"r1": 9, "r2": 60}
+    assert told == {"r1": "9/60", "r2": "60"}
+    long = msgspec.structs.replace(lines[0].row, status="cancelled", cases=5_000)
+    (row,) = run_rows([data.RunLine(row=long, store="working", done=850)])
+    assert row.cells[4].plain == "17 %"
 
 
 def test_every_outcome_can_be_filtered(tmp_path: Path) -> None:

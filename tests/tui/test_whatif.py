@@ -326,7 +326,7 @@ async def test_keys_move_measures_to_what_a_run_gives(folder: Path, elsewhere: P
         assert any(change.losses for change in answer.changes.values())
         lines = shown(running)
         change = answer.changes["nDCG@10"]
-        row = next(line for line in lines if "★nDCG@10" in line)
+        row = next(line for line in lines if "◆nDCG@10" in line)
         assert change.new is not None
         assert f"{change.new:.3f}" in row
         assert f"{change.wins}/{change.ties}/{change.losses}" in row
@@ -399,10 +399,10 @@ async def test_beyond_and_impossible_say_why_and_numbers_come_back(folder: Path)
         lines = shown(running)
         assert any("✗ No numbers" in line for line in lines)
         assert any("retrieval.results is 2" in line for line in lines)
-        assert not any("★nDCG@10" in line for line in lines)
+        assert not any("◆nDCG@10" in line for line in lines)
         await press(pilot, "backspace")
         assert not (await answered(pilot, screen)).reasons
-        assert any("★nDCG@10" in line for line in shown(running))
+        assert any("◆nDCG@10" in line for line in shown(running))
 
 
 async def test_a_held_key_is_never_behind_and_ends_at_the_last_value(folder: Path) -> None:

@@ -53,7 +53,7 @@ def promptfoo_source(path: Path, question: str | None = None, relevant: str | No
         found.judge(
             SourceQuestion(
                 id=f"q{len(found.questions) + 1:04d}", query=query, must_include=tuple(include),
-                must_not_include=tuple(exclude), expect_refusal=refusal, file=path.name, line=number,
+                must_not_include=tuple(exclude), expect_refusal=refusal, numbered=True, file=path.name, line=number,
             ),
             () if refusal else docs,
         )  # fmt: skip

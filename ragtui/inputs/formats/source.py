@@ -23,7 +23,10 @@ class SourceDocument(msgspec.Struct, frozen=True):
 
 
 class SourceQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A question as it was read. Patterns are regular expressions that compile."""
+    """A question as it was read. Patterns are regular expressions that compile.
+
+    `numbered` says that the source has no ids, so that this one is only a number.
+    """
 
     id: str
     query: str
@@ -32,6 +35,7 @@ class SourceQuestion(msgspec.Struct, frozen=True, kw_only=True):
     must_not_include: tuple[str, ...] = ()
     expect_refusal: bool = False
     tags: tuple[str, ...] = ()
+    numbered: bool = False
     file: str = ""
     line: int = 0
 

@@ -85,6 +85,7 @@ def _read_questions(path: Path, columns: Columns) -> tuple[list[SourceQuestion],
             turns=golden_field(row.get("turns"), tuple[Turn, ...], ()),
             expect_refusal=golden_field(row.get("expectRefusal"), bool, False),
             tags=_tags(row.get("tags")),
+            numbered=not id_column,
             file=path.name,
             line=number,
         )

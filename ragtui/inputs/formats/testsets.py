@@ -137,8 +137,9 @@ def ragas_source(path: Path) -> Source:
         identifier = cell(row, "id") or f"q{len(found.questions) + 1:04d}"
         tag = cell(row, "synthesizer_name")
         question = SourceQuestion(
-            id=identifier, query=asked, turns=turns, tags=(tag,) if tag else (), file=path.name, line=number
-        )
+            id=identifier, query=asked, turns=turns, tags=(tag,) if tag else (), numbered=not cell(row, "id"),
+            file=path.name, line=number,
+        )  # fmt: skip
         found.judge(question, docs)
     problems.refuse("Correct the rows.")
     if ids and found.documents:
@@ -206,7 +207,8 @@ def llamaindex_source(path: Path) -> Source:
         answers += bool(example.reference_answer)
         contexts = [text for text in example.reference_contexts or [] if text.strip()]
         docs = [found.context(text, path.name, number) for text in contexts]
-        found.judge(SourceQuestion(id=f"q{number:04d}", query=example.query, file=path.name, line=number), docs)
+        question = SourceQuestion(id=f"q{number:04d}", query=example.query, numbered=True, file=path.name, line=number)
+        found.judge(question, docs)
     if answers:
         found.remarks.append(f"{answers:,} reference answers were left out: goldens check answers by patterns.")
     return found.source()

@@ -25,6 +25,7 @@ Qrels = dict[str, dict[str, int]]
 ForeignRun = dict[str, dict[str, float]]
 _QREL_HINT = "Write `query iteration document grade`, or `query<tab>document<tab>grade`."
 _GRADE_HEADS = ("grade", "label", "rel", "relevance", "score")
+_ORDER = "The order is `ragtui score QRELS RUN`: judgments first."
 _RUN_HINT = "Write `query Q0 document rank score tag`."
 
 
@@ -69,6 +70,8 @@ def iter_qrels(path: Path, problems: Problems) -> Iterator[Qrel]:
             continue
         columns = _qrel_columns(line)
         if columns is None:
+            if first and _run_fault(line.split(None, 6)) is None:
+                raise InvalidInput(f"{path.name} is a run, not a file of judgments.", _ORDER)
             found = plural(len(line.split()), "column")
             problems.add(path.name, number, f"has {found} instead of 4 (or 3 separated by tabs).", _QREL_HINT)
         else:
@@ -131,6 +134,8 @@ def read_run(path: Path) -> ForeignRun:
             continue
         columns = line.split(None, 6)
         fault = _run_fault(columns)
+        if fault and not run and not problems.count and len(columns) == 4 and _number(columns[3]) is not None:
+            raise InvalidInput(f"{path.name} holds judgments, it is not a run.", _ORDER)
         if fault:
             problems.add(path.name, number, *fault)
             continue

@@ -17,10 +17,10 @@ from ragtui.errors import InvalidInput, RunFailed
 from ragtui.inputs.corpus import load_corpus, titled
 from ragtui.inputs.formats.files import Problems
 from ragtui.inputs.formats.source import Source, SourceJudgment, SourceQuestion, suite_names
+from ragtui.inputs.formats.target import DOCUMENTS_NAME, Taken, refuse_existing
 from ragtui.inputs.goldens import GRADES, SUITE_SUFFIX
 from ragtui.inputs.text import checked_name, plural
 
-DOCUMENTS_NAME = "documents.jsonl"
 LISTED = 1000
 _NAMES = {number: name for name, number in GRADES.items()}
 _encode = msgspec.json.Encoder().encode
@@ -43,7 +43,8 @@ class ImportReport(msgspec.Struct, kw_only=True):
     """What was written, and everything that was not.
 
     `judgments` counts those read, `written` those in the goldens. `unjudged` counts questions without any judgment
-    in any split, which are left out unless they are asked for.
+    in any split, `kept` those of them that were written all the same, and `unchecked` those of the kept ones that have
+    no pattern either, so that nothing measures them.
     """
 
     documents: int = 0
@@ -53,6 +54,8 @@ class ImportReport(msgspec.Struct, kw_only=True):
     above_3: int = 0
     negative: int = 0
     unjudged: int = 0
+    kept: int = 0
+    unchecked: int = 0
     missing_documents: Listed = msgspec.field(default_factory=Listed)
     missing_questions: Listed = msgspec.field(default_factory=Listed)
     skipped_documents: Listed = msgspec.field(default_factory=Listed)
@@ -90,7 +93,7 @@ def write_workspace(
     names = {split: checked_name(suite or name, "suite") for split, name in names.items()}
     targets = [goldens / f"{name}{SUITE_SUFFIX}" for name in names.values()]
     documents_file = corpus / DOCUMENTS_NAME
-    _refuse_existing(targets + ([documents_file] if source.documents else []), corpus, source, force)
+    refuse_existing(targets + ([documents_file] if source.documents else []), corpus, source, force)
     with _writing(force) as open_new:
         judged = {item.doc for split in splits.values() for items in split.judgments.values() for item in items}
         if source.documents is None:
@@ -107,10 +110,13 @@ def write_workspace(
             problems.refuse("Correct the documents.")
         _refuse_zero(report.judgments, judged, known, "document")
         files = {split: open_new(path) for split, path in zip(names, targets, strict=True)}
+        taken = Taken(goldens, names.values())
         _write_goldens(
-            source, splits, files, known, report, problems, grades or {}, source.keep_unjudged or keep_unjudged, names
-        )
+            source, splits, files, known, report, problems, grades or {}, source.keep_unjudged or keep_unjudged, names,
+            taken,
+        )  # fmt: skip
         problems.refuse("Correct the questions.")
+        taken.refuse()
         for split in splits.values():
             for query in split.judgments.keys() - split.named:
                 for item in split.judgments[query]:
@@ -175,6 +181,7 @@ def _write_documents(
 def _write_goldens(
     source: Source, splits: dict[str, _Split], files: dict[str, IO[bytes]], known: set[str], report: ImportReport,
     problems: Problems, grades: Mapping[int, int], keep_unjudged: bool, names: Mapping[str, str],
+    taken: Taken,
 ) -> None:  # fmt: skip
     seen: set[str] = set()
     written: set[str] = set()
@@ -194,6 +201,9 @@ def _write_goldens(
             report.unjudged += not question.expect_refusal
             if not (keep_unjudged or question.expect_refusal):
                 continue
+            if not question.expect_refusal:
+                report.kept += 1
+                report.unchecked += not (question.must_include or question.must_not_include)
             wanted = [first]
         for name in wanted:
             splits[name].named.add(question.id)
@@ -203,12 +213,14 @@ def _write_goldens(
                 report.skipped_questions.add(question.file, question.line, what)
                 continue
             golden_id = question.id
-            if golden_id in written:
+            if golden_id in written or (question.numbered and golden_id in taken):
                 # Ids are unique across suites; the first split keeps the plain one.
-                golden_id = f"{question.id}~{name}"
-                what = f"{question.id!r} is in several splits; in {names[name]} it is {golden_id!r}"
+                golden_id = f"{question.id}~{names[name] if golden_id in taken else name}"
+                where = f"in several splits; in {names[name]}" if question.id in written else "taken; here"
+                what = f"{question.id!r} is {where} it is {golden_id!r}"
                 report.renamed_questions.add(question.file, question.line, what)
             written.add(golden_id)
+            taken.meet(golden_id)
             files[name].write(_encode(_golden(golden_id, question, judged)) + b"\n")
             report.suites[names[name]] += 1
 
@@ -255,20 +267,6 @@ def _refuse_zero(judgments: int, wanted: set[str], found: set[str], what: str) -
             f"0 of {judgments:,} judgments match a {what}: are these positions instead of ids?",
             f"The judgments name {', '.join(map(repr, sorted(wanted)[:3]))}; compare with the {what} ids.",
         )
-
-
-def _refuse_existing(targets: list[Path], corpus: Path, source: Source, force: bool) -> None:
-    there = [path for path in targets if path.exists()]
-    if there and not force:
-        shown = ", ".join(path.name for path in there)
-        raise InvalidInput(f"{shown} exists already.", "Say --force to replace it, or write elsewhere with --into.")
-    if source.documents is not None and corpus.is_dir():
-        others = [path for path in corpus.iterdir() if not path.name.startswith(".") and path.name != DOCUMENTS_NAME]
-        if others and not force:
-            raise InvalidInput(
-                f"The corpus already holds {plural(len(others), 'file')}, e.g. {min(others).name}.",
-                "Write elsewhere with --into FOLDER, or say --force to add to it.",
-            )
 
 
 @contextmanager

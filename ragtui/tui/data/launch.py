@@ -94,7 +94,8 @@ def preview(lab: Lab, form: Form) -> Preview:
     faults += [(_field_of(fault), fault) for fault in plan_faults(plan)]
     arguments = _arguments(form, sets, suites, tags, name)
     if faults:
-        return Preview(form=form, faults=tuple(faults), arguments=arguments)
+        faults += _selection_faults(lab, plan, form)
+        return Preview(form=form, faults=tuple(dict.fromkeys(faults)), arguments=arguments)
     if form.tier == MATRIX:
         return _matrix(lab, form, plan, arguments)
     try:
@@ -119,6 +120,18 @@ def preview(lab: Lab, form: Form) -> Preview:
             asks=_asks(plan),
         ),
     )
+
+
+def _selection_faults(lab: Lab, plan: Plan, form: Form) -> list[tuple[str, str]]:
+    """What is wrong with suites or tags, beside faults for which the plan cannot be bound."""
+    if not (form.suites.strip() or form.tags.strip()):
+        return []
+    try:
+        lab.evaluation(msgspec.structs.replace(plan.evaluation, limit=None), tier_of(plan))
+    except RagtuiError as error:
+        place = _place(error, form)
+        return [(place, _sentence(error))] if place else []
+    return []
 
 
 def _matrix(lab: Lab, form: Form, plan: Plan, arguments: tuple[str, ...]) -> Preview:

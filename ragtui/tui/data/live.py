@@ -59,7 +59,8 @@ class Latency(msgspec.Struct, frozen=True):
 class LiveView(msgspec.Struct, frozen=True, kw_only=True):
     """How a followed run stands. Times are UTC ISO-8601 strings, `rate` cases a second, `eta` seconds.
 
-    `status` is `interrupted` where the process died without a word. `alike` counts errors of one kind in a row.
+    `total`, `done` and all counts are this attempt's; `earlier` cases were done by the attempts before it. `status` is
+    `interrupted` where the process died without a word. `alike` counts errors of one kind in a row.
 
     A run of the generation tier has a `mode`, the one that measures, tags and misses are of. `fresh` and `replayed`
     count answers of a model; tokens a second and cost are of the fresh ones, None where no server told any. `calls` is
@@ -98,6 +99,7 @@ class LiveView(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None = None
     calls: ServerCalls = ServerCalls()
     waiting: int = 0
+    earlier: int = 0
 
     @property
     def over(self) -> bool:
@@ -236,6 +238,7 @@ class LiveTally:
             cost=progress.cost,
             calls=progress.calls,
             waiting=progress.waiting(),
+            earlier=max(len(started.cases) - len(started.pending), 0),
         )
 
 

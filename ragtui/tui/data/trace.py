@@ -31,11 +31,15 @@ _SAME = 1e-12
 
 
 class RunLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in the list; `store` says which file it is in, `baseline` the name under which it is promoted."""
+    """A run in the list; `store` says which file it is in, `baseline` the name under which it is promoted.
+
+    `done` counts the cases that were executed.
+    """
 
     row: RunRow
     store: Label
     baseline: str = ""
+    done: int
 
 
 class CaseQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,12 +81,18 @@ def run_lines(lab: Lab, limit: int = 10_000) -> tuple[RunLine, ...]:
     for label, store in _stores(lab):
         with store.session():
             promoted = {item.run_id: item.name for item in reversed(store.baselines())}
-            rows = store.runs(limit=limit)
-        for row in rows:
-            if row.run_id not in seen:
-                seen.add(row.run_id)
-                lines.append(RunLine(row=row, store=label, baseline=promoted.get(row.run_id, "")))
+            for row in store.runs(limit=limit):
+                if row.run_id not in seen:
+                    seen.add(row.run_id)
+                    name, done = promoted.get(row.run_id, ""), _done(store, row)
+                    lines.append(RunLine(row=row, store=label, baseline=name, done=done))
     return tuple(lines)
+
+
+def _done(store: Store, row: RunRow) -> int:
+    """How many cases were executed; asked of the store only where some may not have been."""
+    whole = row.status == "completed" or row.scored + row.errors == row.cases
+    return row.cases if whole else len(store.finished_indexes(row.run_id))
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from ragtui.tui.messages import Failed, Loaded, Told
 from ragtui.tui.screens import corpus_text
 from ragtui.tui.screens.base import RagtuiScreen
 from ragtui.tui.screens.corpus_lists import corpus_lists
+from ragtui.tui.widgets.frame import StatusLine
 from ragtui.tui.widgets.pane import pane
 from ragtui.tui.widgets.rows import RowList
 
@@ -67,6 +68,8 @@ class CorpusScreen(RagtuiScreen):
         self.inputs: data.Inputs | None = None
         self.artifacts: tuple[data.ArtifactLine, ...] = ()
         self.retrieved: tuple[str, frozenset[str]] | None = None
+        # Whether the record of runs could not be read.
+        self.unread = False
         self.building = ""
         self.order = "name"
 
@@ -119,7 +122,7 @@ class CorpusScreen(RagtuiScreen):
             self.artifacts = value
             self._show_artifacts()
         elif topic == "retrieved":
-            self.retrieved = value
+            self.retrieved, self.unread = value, False
         elif topic in ("ingest", "reset"):
             self.building = ""
             self.toast(value)
@@ -131,6 +134,7 @@ class CorpusScreen(RagtuiScreen):
         elif topic == "health":
             from ragtui.tui.screens.corpus_dialogs import HealthDialog
 
+            self.query_one(StatusLine).clear()
             self.app.push_screen(HealthDialog(value))
         if topic in ("inputs", "retrieved"):
             self._show_documents()
@@ -139,6 +143,8 @@ class CorpusScreen(RagtuiScreen):
     def failed(self, message: Failed) -> None:
         """A store that cannot be read leaves one column empty; the rest is told."""
         if message.topic == "retrieved":
+            self.retrieved, self.unread = None, True
+            self._show_documents()
             self.toast(f"The last run cannot be read: {message.error.message}", "warning")
             return
         self.building = ""
@@ -174,7 +180,9 @@ class CorpusScreen(RagtuiScreen):
         documents.set_rows(*corpus_text.document_rows(rows, self.order))
         pane = self.query_one("#documents-pane")
         pane.border_title = f"Documents · {len(rows):,} {_ORDERS[self.order]}"
-        pane.border_subtitle = corpus_text.retrieved_note(rows, self.retrieved)
+        pane.border_subtitle = (
+            "the record of runs cannot be read" if self.unread else corpus_text.retrieved_note(rows, self.retrieved)
+        )
 
     def _show_artifacts(self) -> None:
         made = self.query_one("#artifacts", RowList)

@@ -36,8 +36,9 @@ class DiffScreen(PairOfRuns):
     TITLE_WORDS = "Diff"
     HELP = """Did the change make it better? The new run against its baseline, or against any run: what differs in the
         specifications first, then each measure with its change, interval, wins and losses, then tags, then the cases
-        that flipped. ★ is the measure that decides, ◆ one that guards. Enter on a measure lists its questions, worst
-        first; enter on a question shows both rankings side by side, and for runs that ask a model both answers."""
+        that flipped. ◆ primary measure, ◇ guard, ★ baseline; ▲ better, ▼ worse, = equal, · not told apart from no
+        change; verdict ✓ PASS, ✗ FAIL, ? INCONCLUSIVE. Enter on a measure lists its questions, worst first; enter on
+        a question shows both rankings side by side, and for runs that ask a model both answers."""
     CSS_PATH = "diff.tcss"
     BINDINGS: ClassVar[list[Any]] = DIFF_KEYS
 

@@ -133,7 +133,7 @@ class PairOfRuns(RagtuiScreen):
         """Ask for name and reason."""
         if self.pair is None:
             return
-        row, known = self.pair.new.row, self.pair.base.baseline or "default"
+        row, known = self.pair.new.row, self.pair.base.baseline or "main"
         text = f"Run {row.run_id} ({row.name or 'unnamed'}) becomes the baseline of its corpus and suites."
         lab = self.ragtui.lab
 

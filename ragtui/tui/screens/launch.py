@@ -285,8 +285,9 @@ class LaunchScreen(Spending):
             self.ragtui.copy(shell_command(self.ragtui.workspace, self.shown.arguments))
 
     def action_reset(self) -> None:
-        """The plan as it is in its preset or file."""
-        self.query_one("#extra", TextField).value = ""
+        """The plan as it is in its preset or file, over the suite core."""
+        for name in ("name", "suites", "tags", "limit", "extra"):
+            self.query_one(f"#{name}", TextField).value = ""
         self._build_fields()
 
     def action_focus_next_field(self) -> None:

@@ -19,7 +19,7 @@ LAUNCH_KEYS: list[Any] = [
         "ctrl+g,f6", "estimate", "Estimate", "estimate",
         "Count calls, prompt tokens and cost without asking any model; builds what is missing.",
     ),
-    _key("ctrl+n", "reset", "Reset", "reset", "Forget all edits of the plan."),
+    _key("ctrl+n", "reset", "Reset", "reset", "Forget all edits: the plan's fields, name, suites, tags and limit."),
     _key("y", "copy", "Copy command", "copy", "Copy the command that starts the same run."),
     _key("down", "focus_next_field", "Next field", "down", "The next field.", show=False),
     _key("up", "focus_previous_field", "Previous field", "up", "The previous field.", show=False),

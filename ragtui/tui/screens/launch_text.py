@@ -103,6 +103,8 @@ def _hanging(name: str, text: Content, width: int) -> Content:
 
 
 def _history(found: Preview) -> Content:
+    if found.store_fault:
+        return Content.styled("its runs cannot be read", "$secondary")
     if not found.runs or found.last is None:
         return Content.styled("never run", "$secondary")
     return Content.styled(
@@ -111,7 +113,8 @@ def _history(found: Preview) -> Content:
 
 
 def _time(found: Preview) -> Content:
-    text = f"about {seconds(found.seconds)}" if found.seconds is not None else "unknown: nothing like it has run here"
+    unknown = "unknown" if found.store_fault else "unknown: nothing like it has run here"
+    text = f"about {seconds(found.seconds)}" if found.seconds is not None else unknown
     builds = f"; builds {', '.join(found.builds)} first" if found.builds else ""
     source = f"  {found.seconds_from}" if found.seconds_from else ""
     return Content.assemble(text + builds, (source, "$secondary"))

@@ -154,6 +154,7 @@ class LiveScreen(RagtuiScreen):
     def on_run_ended(self, message: RunEnded) -> None:
         """A run started here that was over before it could be followed."""
         self.refresh_data()
+        self._show()
 
     # -- drawing ------------------------------------------------------------------------------------------------------
 
@@ -170,7 +171,7 @@ class LiveScreen(RagtuiScreen):
         others.update(live_text.others(self.views, self.shown))
         self.refresh_bindings()
         if view is None:
-            self.query_one("#nothing", Static).update(live_text.nothing(self.last))
+            self.query_one("#nothing", Static).update(live_text.nothing(self.last, self.ragtui.watch_over.starting))
             self.state_line("")
             return
         self.repaints += 1
@@ -250,8 +251,9 @@ class LiveScreen(RagtuiScreen):
             self.cancelling.add(view.run_id)
             self._show()
 
+        done, total = live_text.of_all(view)
         text = (
-            f"Run {view.run_id} ({view.name or 'unnamed'}) has done {view.done} of {view.total} cases.\n\n"
+            f"Run {view.run_id} ({view.name or 'unnamed'}) has done {done} of {total} cases.\n\n"
             f"It finishes what is in flight and keeps everything; continue it later with\n  ragtui resume {view.run_id}"
         )
         self.app.push_screen(Question("Cancel this run?", text, "Cancel it"), answered)

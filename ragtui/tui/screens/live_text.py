@@ -51,7 +51,7 @@ def answers(view: LiveView) -> Content:
 def queue(view: LiveView) -> Content | None:
     """Calls in flight, cases that wait, and retries with the reason of the newest; None where nothing is asked."""
     calls, parts = view.calls, []
-    if calls.in_flight:
+    if calls.in_flight and not view.over:
         parts.append(Content(f"{calls.in_flight:,} in flight, {view.waiting:,} waiting"))
     if calls.retries:
         parts.append(Content.styled(f"retries {calls.retries:,}", "bold $warning"))
@@ -70,12 +70,13 @@ def counts(view: LiveView, width: int) -> Content:
     if view.stage and done < total:
         words = Content.assemble((f"preparing {view.stage} ", "bold"), f"{done:,}/{total:,}", "  no case yet")
     else:
-        done, total = view.done, view.total
+        done, total = of_all(view)
         errors = (f"✗ {view.errors} errored", "bold $error") if view.errors else ("0 errored", "")
         pace = "" if view.rate is None else f"  {view.rate:.0f}/s" if view.rate >= 10 else f"  {view.rate:.1f}/s"
         left = "" if view.over or view.eta is None else f"  {seconds(view.eta)} left"
         words = Content.assemble(
             (f"{done:,}/{total:,}", "bold"),
+            f"  {view.earlier:,} before" if view.earlier else "",
             f"  {view.scored:,} scored  {view.missed:,} missed  ",
             errors,
             pace,
@@ -88,6 +89,11 @@ def counts(view: LiveView, width: int) -> Content:
     filled = round(room * done / total) if total else 0
     bar = Content.assemble(("━" * filled, "$primary"), ("─" * (room - filled), "dim"))
     return Content("  ").join([bar, words])
+
+
+def of_all(view: LiveView) -> tuple[int, int]:
+    """Cases done and cases wanted, with those of the attempts before this one."""
+    return view.earlier + view.done, view.earlier + view.total
 
 
 def elapsed(view: LiveView) -> float | None:
@@ -170,7 +176,8 @@ def others(views: Mapping[str, LiveView], shown: str) -> Content:
     """All followed runs on one line, the shown one in brackets."""
     parts = []
     for run_id, view in views.items():
-        share = f"{100 * view.done // view.total} %" if view.total else "–"
+        done, total = of_all(view)
+        share = f"{100 * done // total} %" if total else "–"
         text = f"{STATUS_GLYPHS[view.status]} {run_id[:6]} {share}"
         parts.append(Content.styled(f"[{text}]", "bold $foreground") if run_id == shown else Content(f" {text} "))
     return Content(" ").join([Content(f"{len(views)} runs "), *parts])
@@ -187,23 +194,30 @@ def state(view: LiveView, cancelling: bool) -> str:
 
 def end_words(view: LiveView) -> str:
     """How a run ended, and the command that goes on from there."""
+    done, total = of_all(view)
     if view.status == "completed":
-        return f"Completed: {view.done} cases in {seconds(elapsed(view))}. t opens its traces, 5 compares it."
+        resumed = f", {view.done} of them now," if view.earlier else ""
+        return f"Completed: {done} cases{resumed} in {seconds(elapsed(view))}. t opens its traces, 5 compares it."
     if view.status == "failed":
         return f"Failed: {view.reason}  Resume: ragtui resume {view.run_id}"
     if view.status == "interrupted" and not view.reason and not view.ended_at:
-        return (
-            f"Its process died; all {view.done} cases that were reported are kept. Resume: ragtui resume {view.run_id}"
-        )
-    done = f"{view.status.capitalize()} after {view.done} of {view.total}; all is kept."
-    return f"{done} Resume: ragtui resume {view.run_id}"
+        return f"Its process died; all {done} cases that were reported are kept. Resume: ragtui resume {view.run_id}"
+    words = f"{view.status.capitalize()} after {done} of {total}; all is kept."
+    return f"{words} Resume: ragtui resume {view.run_id}"
 
 
 UNKNOWN = object()
 
 
-def nothing(last: Any) -> Content:
-    """What an empty live screen says. `last` is the last run, None without one, `UNKNOWN` until it is known."""
+def nothing(last: Any, starting: bool = False) -> Content:
+    """What an empty live screen says. `last` is the last run, None without one, `UNKNOWN` until it is known.
+
+    `starting`: a process was started here whose run has not begun yet.
+    """
+    if starting:
+        return Content.assemble(
+            ("A run is being started.\n\n", "bold"), "It appears here as soon as its process has loaded its inputs."
+        )
     text = Content.assemble(
         ("Nothing is running here.\n\n", "bold"),
         "Press ",
@@ -218,13 +232,14 @@ def nothing(last: Any) -> Content:
         return text
     if last is None:
         return text + Content("\nNo run has been recorded yet.")
+    planned = "" if last.status == "completed" else " planned"
     measures = "   ".join(f"{name} {value(number)}" for name, number in list(last.measures.items())[-3:])
     return text + Content.assemble(
         "\nThe last run was ",
         (f"{last.run_id}", "bold"),
         "  ",
         line(last.name or "unnamed"),
-        f"  {STATUS_GLYPHS[last.status]} {last.status}, {when(last.started_at)} UTC, {last.cases} cases "
+        f"  {STATUS_GLYPHS[last.status]} {last.status}, {when(last.started_at)} UTC, {last.cases} cases{planned} "
         f"in {seconds(last.elapsed_s)}\n",
         line(measures, "$secondary"),
         "\nPress ",

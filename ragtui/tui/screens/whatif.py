@@ -39,8 +39,9 @@ class WhatIfScreen(RagtuiScreen, ModalScreen[None]):
     TITLE_WORDS = "What if"
     HELP = """What would this run have given under other knobs? Everything after the channels' hits is computed again
         from what was recorded: no index, no model. ← and → turn a knob, with shift in large steps; a digit (or enter)
-        begins a number and enter sets it; backspace puts one knob back, 0 all of them. ● marks a changed knob, ★ the
-        measure that decides, ◆ one that guards. Changes are not tested here: save the plan, run it, compare."""
+        begins a number and enter sets it; backspace puts one knob back, 0 all of them. ● marks a changed knob, ◆ the
+        primary measure, ◇ a guard; ▲ better, ▼ worse, · as much won as lost, = no change. Changes are not tested here:
+        save the plan, run it, compare."""
     CSS_PATH = "whatif.tcss"
     BINDINGS: ClassVar[list[Any]] = [
         Binding("escape,q", "close", "Back", id="whatif.close", tooltip="Back; the knobs are forgotten."),

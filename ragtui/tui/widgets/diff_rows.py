@@ -16,8 +16,8 @@ from ragtui.tui.widgets.text import inert, plural, value
 if TYPE_CHECKING:
     from ragtui.analysis.contrast import MeasureChange
 
-VERDICT_GLYPHS = {"PASS": "✓", "FAIL": "✗", "INCONCLUSIVE": "◌"}
-_WORDS = {"better": "▲ better", "worse": "▼ worse", "equal": "= equal", "unclear": "~ unclear"}
+VERDICT_GLYPHS = {"PASS": "✓", "FAIL": "✗", "INCONCLUSIVE": "?"}
+_WORDS = {"better": "▲ better", "worse": "▼ worse", "equal": "= equal", "unclear": "· unclear"}
 _NUMBERS = (
     Column("base", "base", 5, right=True, rank=2), Column("new", "new", 5, right=True),
     Column("delta", "delta", 6, right=True),
@@ -162,7 +162,7 @@ def verdict_text(view: DiffView, width: int, most: int) -> Text:
 
 
 def _measure_name(name: str, change: MeasureChange) -> Text:
-    return Text({"primary": "★ ", "guard": "◆ "}.get(change.role, "  "), style="bold", end="") + Text(name)
+    return Text({"primary": "◆ ", "guard": "◇ "}.get(change.role, "  "), style="bold", end="") + Text(name)
 
 
 def _numbers(change: MeasureChange) -> tuple[Text, ...]:

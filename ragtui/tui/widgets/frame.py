@@ -73,12 +73,16 @@ class StatusLine(Widget):
         self.toast = _GLYPHS[severity] + printable(fold_space(text))
         shown = self.toast
 
-        def clear() -> None:
+        def end() -> None:
             if self.toast == shown:
-                self.toast = ""
-                self.remove_class("-warning", "-error")
+                self.clear()
 
-        self.set_timer(seconds, clear)
+        self.set_timer(seconds, end)
+
+    def clear(self) -> None:
+        """Take the message away before its time is over: what it told of is done."""
+        self.toast = ""
+        self.remove_class("-warning", "-error")
 
     def render(self) -> Text:
         """The message, or the state."""

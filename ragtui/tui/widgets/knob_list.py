@@ -167,13 +167,13 @@ def measure_section(answer: Answer | None, relevance: int) -> Section:
 
 
 def _measure_cells(name: str, change: MeasureChange) -> tuple[Text, ...]:
-    role = {"primary": "★", "guard": "◆"}.get(change.role, " ")
+    role = {"primary": "◆", "guard": "◇"}.get(change.role, " ")
     if change.delta is None:
         moved = "–"
     elif not change.wins + change.losses:
         moved = "="
     else:
-        moved = f"{'▼' if change.loss > 0 else '▲' if change.loss < 0 else '~'}{change.delta:+.3f}"
+        moved = f"{'▼' if change.loss > 0 else '▲' if change.loss < 0 else '·'}{change.delta:+.3f}"
     return (
         Text(role, end="") + Text(name), Text(value(change.base)), Text(value(change.new), style="bold"), Text(moved),
         Text(f"{change.wins}/{change.ties}/{change.losses}"),
