@@ -259,7 +259,12 @@ def test_what_tells_rows_apart_wraps_and_a_column_that_can_be_spared_goes() -> N
 
 
 def test_a_narrow_list_of_both_tiers_tells_how_right_answers_are() -> None:
-    common = {"status": "completed", "name": "hybrid", "started_at": "2026-01-02T03:04:05Z", "spec_id": "sha256:a"}
+    common: dict[str, Any] = {
+        "status": "completed",
+        "name": "hybrid",
+        "started_at": "2026-01-02T03:04:05Z",
+        "spec_id": "sha256:a",
+    }
     common |= {"cases": 60, "finished": 60, "errors": 0}
     rows: list[dict[str, Any]] = [
         common | {"run_id": "d7ps7xec5c5g", "tier": "generation", "measures": {"correctness": 0.556, "nDCG@10": 0.673}},

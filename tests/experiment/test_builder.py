@@ -143,7 +143,8 @@ def test_faults_are_told_when_the_plan_is_made() -> None:
 # -- capability -------------------------------------------------------------------------------------------------------
 
 
-def test_reading_needs_no_execution_and_execution_says_so(workspace: Path) -> None:
+def test_reading_needs_no_execution_and_execution_says_so(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path / "ws")
     reader = ragtui.open(workspace, query_embedder=ragtui.BuiltinEmbedder())
     specification = reader.bind(preset("hybrid"))
     assert specification.spec_id.startswith("sha256:")
