@@ -12,8 +12,8 @@ from ragtui.events import ChunksSeen, Notice, RunFinished, ServerCalls, StagePro
 from ragtui.store.lines import DamagedJournal
 from ragtui.trace import CaseError, ChunkRef
 
-CASES_A_BATCH = 1000
-BYTES_A_BATCH = 16 * 1024 * 1024
+CASES_A_BATCH = 2000
+BYTES_A_BATCH = 24 * 1024 * 1024
 
 
 class Started(msgspec.Struct, tag="run_started", tag_field="event"):
@@ -84,7 +84,7 @@ class Batch:
 
     @property
     def full(self) -> bool:
-        """Whether it is time to commit: a thousand cases, or as many bytes as fit the memory limit with ease."""
+        """Whether it is time to commit: two thousand cases, or as many bytes as fit the memory limit with ease."""
         return len(self.traces) > CASES_A_BATCH or self.size >= BYTES_A_BATCH
 
     def add(self, line: bytes, path: Path, number: int) -> None:
