@@ -120,6 +120,8 @@ def test_a_place_that_is_no_folder(tmp_path: Path) -> None:
 
 _FILLS_DISK = """
 import resource, sys
+# Python would leave a cut bytecode file where it may not write all of it.
+sys.dont_write_bytecode = True
 from pathlib import Path
 from ragtui.artifacts.cache import ArtifactCache
 from ragtui.errors import RunFailed

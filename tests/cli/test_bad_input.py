@@ -294,6 +294,8 @@ def test_a_folder_that_may_not_be_looked_into_is_named(workspace: Path, closed: 
 
 _LITTLE_ROOM = """
 import resource, sys
+# Python would leave a cut bytecode file where it may not write all of it.
+sys.dont_write_bytecode = True
 from ragtui.__main__ import entry
 limit = int(sys.argv.pop(1))
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -347,6 +349,8 @@ def test_a_disk_that_fills_during_the_run(workspace: Path, call: Call) -> None:
 
 _FULL_AT_THE_END = """
 import resource, sys
+# Python would leave a cut bytecode file where it may not write all of it.
+sys.dont_write_bytecode = True
 from ragtui.__main__ import entry
 from ragtui.store import load
 load_journal = load.load

@@ -273,6 +273,8 @@ def test_a_full_disk(tmp_path: Path, room: int) -> None:
     path = samples.write_journal(tmp_path, "big", events)
     code = """
 import resource, sys
+# Python would leave a cut bytecode file where it may not write all of it.
+sys.dont_write_bytecode = True
 from pathlib import Path
 from ragtui.errors import StoreUnavailable
 from ragtui.store import Store
