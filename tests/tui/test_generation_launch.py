@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 import pytest
 from rich.cells import cell_len
-from textual.pilot import Pilot
 from textual.widgets import Input
 
 from ragtui.errors import EXIT_OK
@@ -24,12 +23,12 @@ from ragtui.tui.data.launch import preview
 from ragtui.tui.data.launch_estimate import estimated
 from ragtui.tui.data.live import LiveTally, LiveView
 from ragtui.tui.screens import launch_text, live_text
-from ragtui.tui.screens.launch import LaunchScreen
 from ragtui.tui.screens.live import LiveScreen
 from ragtui.tui.widgets.fields import Choice
 from tests.generation.chat_server import openai
 from tests.generation.station import generating, lab_with, levels, reads, station
 from tests.providers.scripted_server import ScriptedServer
+from tests.tui.test_launch import settled
 from tests.tui.trace_samples import app, at_rest, lab, press, shown, until
 from tests.workshop import ragtui, start
 
@@ -46,15 +45,6 @@ def unhurried(request: ChatRequest) -> str:
     """The honest model, slowly enough to be watched; of one tank it is wrong."""
     time.sleep(0.05)
     return "Perhaps 9999." if "filter" in request.messages[-1].content else reads(request)
-
-
-async def settled(pilot: Pilot[Any]) -> LaunchScreen:
-    """The screen once it shows what is written."""
-    screen = pilot.app.screen
-    assert isinstance(screen, LaunchScreen)
-    await until(pilot, lambda: screen.shown is not None and screen.shown.form == screen.form())
-    await at_rest(pilot)
-    return screen
 
 
 def fitting(running: Any, size: tuple[int, int]) -> str:
